@@ -31,7 +31,7 @@ static void listen_to_readers(struct agent *agent)
 	if (agent->cpusets)
 		cpuset_writer_listen(agent->cpusets, controller_cpuset_sink(agent->controller));
 	if (agent->irqs)
-		irqs_listen(agent->irqs, controller_irq_sink(agent->controller));
+		irqs_listen(agent->irqs, agent->event, controller_irq_sink(agent->controller));
 	if (agent->noise)
 		noise_counter_listen(agent->noise, agent->event,
 				     &(struct noise_corrector){agent->strangers,

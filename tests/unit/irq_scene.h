@@ -107,7 +107,19 @@ static inline void passed(void *self, int r, struct irq_report *taken)
 	*taken = (struct irq_report){0};
 }
 
-static const struct irq_sink sink = {.passed = passed};
+/* The last process that wrote masks, and how often one was told of. */
+static struct irq_writer writer;
+static unsigned int nr_told;
+/* What the passes do about masks that others change. */
+static enum enforcement masks = ENFORCEMENT_ENFORCE;
+
+static inline void written(void *self, const struct irq_writer *by)
+{
+	writer = *by;
+	nr_told++;
+}
+
+static const struct irq_sink sink = {.passed = passed, .written = written};
 
 static inline struct irqs *open_irqs(void)
 {
@@ -115,7 +127,7 @@ static inline struct irqs *open_irqs(void)
 	struct irqs *irqs = NULL;
 
 	assert_int_equal(irqs_open(&options, &irqs), 0);
-	irqs_listen(irqs, &sink);
+	irqs_listen(irqs, NULL, &sink);
 	return irqs;
 }
 
@@ -124,7 +136,7 @@ static inline void pass_at(struct irqs *irqs, enum irq_mode mode, const char *ex
 			   uint64_t second)
 {
 	const struct irq_port port = irqs_port(irqs);
-	struct irq_request request = {.mode = mode, .now_ns = second * 1000000000};
+	struct irq_request request = {.mode = mode, .masks = masks, .now_ns = second * 1000000000};
 
 	request.cpus.topology = topology;
 	request.cpus.online = request.cpus.allowed = topology->all;

@@ -49,7 +49,7 @@ static void defaults(void **state)
 	parse("# nothing\n---\n", &config);
 	assert_int_equal(config.mode, MODE_ALLOCATE);
 	assert_int_equal(config.policy.cpu, CPU_POLICY_STATIC);
-	assert_int_equal(config.enforcement.irq_masks, ENFORCEMENT_OFF);
+	assert_int_equal(config.enforcement.irq_masks, ENFORCEMENT_ENFORCE);
 	assert_int_equal(config.enforcement.kubelet, KUBELET_REPORT);
 	assert_int_equal(config.max_containers, 1024);
 	assert_true(config.guard_expiry_ns == 0);

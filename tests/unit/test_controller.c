@@ -551,7 +551,6 @@ static void a_write_without_effect_is_detected(void **state)
 	static const struct {
 		const char *name, *option;
 	} findings[] = {
-		{"irq_masks_not_built", "enforcement.irqMasks"},
 		{"runtime_writes_not_built", "runtimeWrites: deny"},
 		{"kubelet_repair_not_built", "enforcement.kubelet: repair without mode guard has"},
 	};
@@ -563,7 +562,6 @@ static void a_write_without_effect_is_detected(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(findings); i++)
 		assert_int_equal(nr_findings(controller, findings[i].name, ""), 0);
-	config.enforcement.irq_masks = ENFORCEMENT_AUDIT;
 	config.runtime_writes = RUNTIME_WRITES_DENY;
 	config.enforcement.kubelet = KUBELET_REPAIR;
 	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);

@@ -162,6 +162,16 @@ static const struct {
 	 "stranger",
 	 "1 task was moved off the exclusive CPUs 4",
 	 false},
+	{{.kind = EVENT_IRQ_MASKS, .irq_masks = {1, true, "interrupt 24 (nic)", "2-3"}},
+	 "irq",
+	 "1 mask of interrupts or kernel work was changed to reach exclusive CPUs and set back; the "
+	 "first is interrupt 24 (nic), CPUs 2-3",
+	 true},
+	{{.kind = EVENT_IRQ_MASKS, .irq_masks = {7, false, "new interrupts", "0-15"}},
+	 "irq",
+	 "7 masks of interrupts or kernel work were changed to reach exclusive CPUs; the first is new "
+	 "interrupts, CPUs 0-15",
+	 true},
 	{{.kind = EVENT_DISCOVER, .discovery = {KUBEPODS_POD, "kubepods/pod1"}},
 	 "discover",
 	 "pod kubepods/pod1",
@@ -354,7 +364,7 @@ static void all_kinds_are_listed(void **state)
 		assert_true(has_word(list.data, sentences[i].kind));
 	}
 	/* each once: what several kinds are called is one word for those who filter */
-	assert_int_equal(nr_names, 23);
+	assert_int_equal(nr_names, 24);
 	assert_true(has_word(list.data, "unknown"));
 	assert_true(event_is_kind_name("unknown"));
 	assert_false(event_is_kind_name("den"));

@@ -6,8 +6,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
+#include <systemd/sd-event.h>
 
 #include "irq/mask.h"
 #include "irq_scene.h"
@@ -370,6 +373,91 @@ static void another_writer_is_not_fought(void **state)
 	irqs_close(irqs);
 }
 
+/* With audit it is counted once, with off not at all, and neither is fought. */
+static void a_foreign_mask_stays_unless_it_is_enforced(void **state)
+{
+	static const enum enforcement modes[] = {ENFORCEMENT_AUDIT, ENFORCEMENT_OFF};
+
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		struct irqs *irqs;
+
+		masks = modes[i];
+		irqs = open_irqs();
+		pass_at(irqs, IRQ_STEER, "2-5", 1000);
+		expect_irq(24, "0-1,6-15");
+		set_irq(24, "2-3\n");
+		pass_at(irqs, IRQ_STEER, "2-5", 1010);
+		expect_irq(24, "2-3");
+		assert_int_equal(report.nr_foreign, 1);
+		assert_int_equal(report.nr_reverted, 0);
+		assert_int_equal(report.nr_left, modes[i] == ENFORCEMENT_AUDIT);
+		assert_string_equal(report.first.name,
+				    modes[i] == ENFORCEMENT_AUDIT ? "interrupt 24 (nic)" : "");
+		pass_at(irqs, IRQ_STEER, "2-5", 2000);
+		assert_int_equal(report.nr_left, 0);
+		masks = ENFORCEMENT_ENFORCE;
+		pass_at(irqs, IRQ_STEER, "2-5", 2010);
+		expect_irq(24, "0-1,6-15");
+		assert_int_equal(report.nr_reverted, 1);
+		assert_string_equal(report.first.mask, "2-3");
+		pass_at(irqs, IRQ_RESTORE, "", 2020);
+		irqs_close(irqs);
+	}
+}
+
+/* Let another process write a file, and the loop hear of it. Returns its pid. */
+static pid_t write_elsewhere(sd_event *event, const char *path, const char *text)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_NAME, "tuner");
+		put(path, text);
+		/* The name is read while the process is there. */
+		usleep(200000);
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	for (int i = 0; i < 100 && !nr_told; i++)
+		sd_event_run(event, 10000);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return pid;
+}
+
+static void a_write_by_another_process_is_heard_of(void **state)
+{
+	struct irqs *irqs = open_irqs();
+	sd_event *event = NULL;
+	pid_t pid;
+
+	assert_true(sd_event_new(&event) >= 0);
+	irqs_listen(irqs, event, &sink);
+	if (geteuid()) {
+		irqs_close(irqs);
+		sd_event_unref(event);
+		skip(); /* fanotify needs CAP_SYS_ADMIN */
+	}
+	nr_told = 0;
+	pass_at(irqs, IRQ_STEER, "2-5", 1000);
+	sd_event_run(event, 10000);
+	assert_int_equal(nr_told, 0);
+	pid = write_elsewhere(event, "proc/irq/24/smp_affinity_list", "2-3\n");
+	assert_int_equal(nr_told, 1);
+	assert_int_equal(writer.pid, pid);
+	assert_string_equal(writer.comm, "tuner");
+	nr_told = 0;
+	write_elsewhere(event, "proc/irq/default_smp_affinity", "4\n");
+	assert_int_equal(nr_told, 1);
+	/* Where nothing is steered, nobody need know. */
+	nr_told = 0;
+	pass_at(irqs, IRQ_RESTORE, "", 1010);
+	write_elsewhere(event, "proc/irq/24/smp_affinity_list", "4\n");
+	assert_int_equal(nr_told, 0);
+	irqs_close(irqs);
+	sd_event_unref(event);
+}
+
 static void a_mask_that_another_process_chose_stays_in_the_end(void **state)
 {
 	struct irqs *irqs = open_irqs();
@@ -631,6 +719,8 @@ int main(void)
 		IN_SCENE(a_mask_that_cannot_be_written_is_left_alone),
 		IN_SCENE(another_error_is_tried_again),
 		IN_SCENE(another_writer_is_not_fought),
+		IN_SCENE(a_foreign_mask_stays_unless_it_is_enforced),
+		IN_SCENE(a_write_by_another_process_is_heard_of),
 		IN_SCENE(a_mask_that_another_process_chose_stays_in_the_end),
 		IN_SCENE(irqbalance_is_respected),
 		IN_SCENE(any_privileged_irqbalance_contends),

@@ -21,6 +21,7 @@ static struct controller *start_with_irqs(enum interrupts interrupts, enum run_m
 	struct controller *controller;
 
 	changed = config;
+	changed.enforcement.irq_masks = ENFORCEMENT_ENFORCE;
 	changed.interrupts = interrupts;
 	changed.mode = mode;
 	controller = make_node_with(
@@ -50,6 +51,55 @@ static void expect_request(enum irq_mode mode, const char *exclusive, const char
 	assert_string_equal(text, exclusive);
 	cpuset_format(&fake_irq.request.cpus.allowed, text, sizeof(text));
 	assert_string_equal(text, allowed);
+}
+
+static const char *last_of(struct json_object *rows, const char *key)
+{
+	struct json_object *last =
+		json_object_array_get_idx(rows, json_object_array_length(rows) - 1);
+
+	return json_object_get_string(json_object_object_get(last, key));
+}
+
+/* Not before a tenth of a second has passed, and not while a pass runs. */
+static void a_write_by_another_process_begins_a_pass(void **state)
+{
+	static const struct irq_writer writer = {4711, "tuner"};
+	struct controller *controller = start_steering();
+	struct json_object *rows;
+	unsigned int nr_before;
+
+	scan(controller, pods, 1);
+	controller_wake(controller);
+	nr_before = fake_irq.nr_passes;
+	fake_irq.sink->written(fake_irq.sink->self, &writer);
+	assert_int_equal(fake_irq.nr_passes, nr_before);
+	fake_irq.counts = (struct irq_report){.nr_foreign = 2, .nr_reverted = 2};
+	snprintf(fake_irq.counts.first.name, sizeof(fake_irq.counts.first.name),
+		 "interrupt 24 (nic)");
+	snprintf(fake_irq.counts.first.mask, sizeof(fake_irq.counts.first.mask), "2-3");
+	tick(controller, 1);
+	assert_int_equal(fake_irq.nr_passes, nr_before + 1);
+	rows = query(controller, "event");
+	assert_string_equal(last_of(rows, "kind"), "irq");
+	assert_string_equal(last_of(rows, "action"), "repair");
+	assert_string_equal(last_of(rows, "pid"), "4711");
+	assert_string_equal(last_of(rows, "comm"), "tuner");
+	json_object_put(rows);
+	/* nothing was written since */
+	fake_irq.counts = (struct irq_report){0};
+	tick(controller, 1);
+	assert_int_equal(fake_irq.nr_passes, nr_before + 1);
+	fake_irq.is_slow = true;
+	fake_irq.sink->written(fake_irq.sink->self, &writer);
+	assert_int_equal(fake_irq.nr_passes, nr_before + 2);
+	fake_irq.sink->written(fake_irq.sink->self, &writer);
+	assert_int_equal(fake_irq.nr_passes, nr_before + 2);
+	fake->now_ns += S / 5;
+	fake_irq.is_slow = false;
+	fake_irq_end();
+	assert_int_equal(fake_irq.nr_passes, nr_before + 3);
+	controller_free(controller);
 }
 
 static void masks_follow_the_ledger(void **state)
@@ -305,6 +355,7 @@ static void without_the_port_there_is_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		IN_SCENE(a_write_by_another_process_begins_a_pass),
 		IN_SCENE(masks_follow_the_ledger),
 		IN_SCENE(offline_cpus_are_not_allowed),
 		IN_SCENE(new_interrupts_are_looked_for),

@@ -28,6 +28,7 @@ static struct controller *start_with_irqs(enum interrupts interrupts, enum run_m
 	char error[256] = "";
 
 	changed = config;
+	changed.enforcement.irq_masks = ENFORCEMENT_ENFORCE;
 	changed.interrupts = interrupts;
 	changed.mode = mode;
 	options.config = &changed;
@@ -130,8 +131,8 @@ static void fewer_exclusive_cpus_are_a_reason_to_look(void **state)
 static void masks_on_exclusive_cpus_are_a_finding(void **state)
 {
 	static const char remedy[] =
-		"another process changes this mask; find it, or see the findings of "
-		"'pinfold node show'";
+		"another process changes this mask; see 'pinfold event show kind irq' for who "
+		"does";
 	struct controller *controller = start_steering();
 	struct irq_row rows[2] = {fake_irq_rows[1], fake_irq_rows[1]};
 
@@ -152,6 +153,20 @@ static void masks_on_exclusive_cpus_are_a_finding(void **state)
 		       "2 masks of interrupts or kernel work reach exclusive CPUs; the first is of "
 		       "nic, CPUs 3",
 		       remedy);
+	controller_free(controller);
+}
+
+static void a_mask_that_audit_leaves_is_told_with_the_option(void **state)
+{
+	struct controller *controller = start_steering();
+
+	changed.enforcement.irq_masks = ENFORCEMENT_AUDIT;
+	fake_irq.rows = &fake_irq_rows[1];
+	fake_irq.nr = 1;
+	pass_after(controller, 1);
+	assert_int_equal(fake_irq.request.masks, ENFORCEMENT_AUDIT);
+	expect_remedy(controller, "another process changed this mask; set 'enforcement: "
+				  "{irqMasks: enforce}' to have it set back");
 	controller_free(controller);
 }
 
@@ -224,6 +239,7 @@ int main(void)
 		IN_SCENE(a_pass_knows_the_machine),
 		IN_SCENE(fewer_exclusive_cpus_are_a_reason_to_look),
 		IN_SCENE(masks_on_exclusive_cpus_are_a_finding),
+		IN_SCENE(a_mask_that_audit_leaves_is_told_with_the_option),
 		IN_SCENE(a_refused_mask_is_told_with_its_error),
 		IN_SCENE(an_observer_tells_what_to_do),
 		IN_SCENE(irqbalance_is_told_the_cpus_to_spare),

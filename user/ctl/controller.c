@@ -222,6 +222,11 @@ static void on_irqs_passed(void *self, int result, struct irq_report *report)
 	ctl_end_irq_pass(self, result, report);
 }
 
+static void on_irq_written(void *self, const struct irq_writer *writer)
+{
+	ctl_irq_written(self, writer);
+}
+
 static void on_stranger_seen(void *self, const struct noise_stranger *stranger)
 {
 	ctl_see_stranger(self, stranger);
@@ -273,7 +278,7 @@ static void fill_sinks(struct controller *controller)
 						       on_kernel_completed, on_guard_tested};
 	controller->pressure_sink = (struct pressure_sink){controller, on_pressure_sampled};
 	controller->resident_sink = (struct resident_sink){controller, on_resident_sampled};
-	controller->irq_sink = (struct irq_sink){controller, on_irqs_passed};
+	controller->irq_sink = (struct irq_sink){controller, on_irqs_passed, on_irq_written};
 	controller->noise_sink = (struct noise_sink){controller, on_stranger_seen};
 	controller->stranger_sink = (struct stranger_sink){controller, on_strangers_walked};
 	controller->host_sink = (struct host_sink){controller, on_host_passed};

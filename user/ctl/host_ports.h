@@ -9,6 +9,7 @@
 #include "core/irq/irq.h"
 #include "core/plan/plan.h"
 #include "core/stranger/stranger.h"
+#include "format/config.h"
 #include "format/irq_report.h"
 #include "format/rows.h"
 #include "format/stranger_report.h"
@@ -23,7 +24,18 @@ enum irq_mode {
 struct irq_request {
 	enum irq_mode mode;
 	struct irq_cpus cpus; /* the topology must outlive the pass */
+	/*
+	 * What becomes of masks that we wrote and another process changes, so that they reach
+	 * exclusive CPUs: enforce sets them back, audit leaves and counts them, off leaves them.
+	 */
+	enum enforcement masks;
 	uint64_t now_ns;
+};
+
+/* A process that wrote a mask. */
+struct irq_writer {
+	uint32_t pid;  /* 0 = it is in none of our pid namespaces */
+	char comm[16]; /* "" = it has ended */
 };
 
 struct irq_port {
@@ -44,6 +56,8 @@ struct irq_sink {
 	 * Otherwise the receiver may move the rows out of the report, which is freed after the call.
 	 */
 	void (*passed)(void *self, int result, struct irq_report *report);
+	/* Another process wrote masks; a pass will show what. */
+	void (*written)(void *self, const struct irq_writer *writer);
 };
 
 /* --- cgroups of the host: user/cgroup/host.c ------------------------------------------------------- */

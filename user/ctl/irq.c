@@ -18,6 +18,8 @@
  */
 #define RESCAN_NS      (10ULL * 1000000000ULL)
 #define IDLE_RESCAN_NS (60ULL * 1000000000ULL)
+/* Whoever writes masks all the time gets a pass only now and then. */
+#define WRITTEN_NS (100ULL * 1000000ULL)
 
 void irq_fini(struct steering *steering)
 {
@@ -37,6 +39,7 @@ static void fill_request(const struct controller *controller, struct irq_request
 
 	ledger_cpu_states(controller->ledger, &states);
 	request->mode = wanted_mode(controller->options.config);
+	request->masks = controller->options.config->enforcement.irq_masks;
 	request->now_ns = clock_now_ns(controller->ports.clock);
 	request->cpus.topology = controller->topology;
 	request->cpus.online = controller->online;
@@ -48,11 +51,14 @@ static void fill_request(const struct controller *controller, struct irq_request
 
 static bool is_due(const struct steering *steering, const struct irq_request *request)
 {
-	const uint64_t pause_ns = request->mode == IRQ_STEER ? RESCAN_NS : IDLE_RESCAN_NS;
+	uint64_t pause_ns = request->mode == IRQ_STEER ? RESCAN_NS : IDLE_RESCAN_NS;
 
 	if (steering->since_ns)
 		return false;
+	if (steering->is_written)
+		pause_ns = WRITTEN_NS;
 	return !steering->begun_ns || steering->mode != request->mode ||
+	       steering->masks != request->masks ||
 	       request->now_ns - steering->begun_ns >= pause_ns ||
 	       !cpuset_equal(&steering->exclusive, &request->cpus.exclusive) ||
 	       !cpuset_equal(&steering->allowed, &request->cpus.allowed);
@@ -71,12 +77,41 @@ void ctl_steer_interrupts(struct controller *controller)
 	if (!is_due(steering, &request))
 		return;
 	steering->mode = request.mode;
+	steering->masks = request.masks;
+	steering->is_written = false;
 	steering->exclusive = request.cpus.exclusive;
 	steering->allowed = request.cpus.allowed;
 	steering->begun_ns = steering->since_ns = request.now_ns;
 	r = port->pass(port->self, &request);
 	if (r)
 		ctl_end_irq_pass(controller, r, NULL);
+}
+
+void ctl_irq_written(struct controller *controller, const struct irq_writer *writer)
+{
+	controller->steering.is_written = true;
+	controller->steering.writer = *writer;
+	ctl_steer_interrupts(controller);
+}
+
+/* The last process that wrote a mask is named, which may have written another one. */
+static void record_changes(struct controller *controller, const struct irq_report *report)
+{
+	struct event_record event = EVENT_RECORD(EVENT_IRQ_MASKS);
+	struct irq_writer *writer = &controller->steering.writer;
+
+	if (!report->nr_reverted && !report->nr_left)
+		return;
+	event.action = report->nr_reverted ? ACTION_REPAIR : ACTION_AUDIT;
+	event.pid = writer->pid;
+	_Static_assert(sizeof(event.comm) == sizeof(writer->comm), "both are the kernel's");
+	memcpy(event.comm, writer->comm, sizeof(event.comm));
+	event.irq_masks.nr = report->nr_reverted + report->nr_left;
+	event.irq_masks.is_reverted = report->nr_reverted;
+	snprintf(event.irq_masks.first, sizeof(event.irq_masks.first), "%s", report->first.name);
+	snprintf(event.irq_masks.mask, sizeof(event.irq_masks.mask), "%s", report->first.mask);
+	event_log_record(&controller->events, &event);
+	*writer = (struct irq_writer){0};
 }
 
 /* --- what an operator is told -------------------------------------------------------------------- */
@@ -121,10 +156,15 @@ void ctl_irq_remedy(const struct controller *controller, const struct irq_row *r
 	else if (row->error)
 		snprintf(text, size, "the kernel refused CPUs %.120s (%s); it is tried again",
 			 allowed, strerror(-row->error));
+	else if (steering->masks != ENFORCEMENT_ENFORCE)
+		snprintf(
+			text, size,
+			"another process changed this mask; set 'enforcement: {irqMasks: enforce}' "
+			"to have it set back");
 	else
 		snprintf(text, size,
-			 "another process changes this mask; find it, or see the findings of "
-			 "'pinfold node show'");
+			 "another process changes this mask; see 'pinfold event show kind irq' for "
+			 "who does");
 }
 
 static void tell_unreleased(struct controller *controller, int error)
@@ -253,6 +293,9 @@ void ctl_end_irq_pass(struct controller *controller, int result, struct irq_repo
 	tell_irqbalance(controller, report);
 	tell_originals(controller, report);
 	tell_exposed(controller, report);
+	record_changes(controller, report);
 	steering->report = *report;
 	*report = (struct irq_report){0};
+	if (steering->is_written)
+		ctl_steer_interrupts(controller);
 }

@@ -14,8 +14,12 @@ struct steering {
 	struct irq_report report; /* of the last pass; without rows if nothing is known */
 	uint64_t since_ns;	  /* of the pass that has not ended; 0 = there is none */
 	uint64_t begun_ns;	  /* the last pass; 0 = none has */
+	/* Another process wrote masks since it began, and the last one that did, if it is known. */
+	bool is_written;
+	struct irq_writer writer;
 	/* What that pass was for: */
 	enum irq_mode mode;
+	enum enforcement masks;
 	struct cpuset exclusive, allowed;
 	/* Since the start: */
 	uint64_t nr_written, nr_refused, nr_failed, nr_foreign, nr_fired;
@@ -29,6 +33,8 @@ void irq_fini(struct steering *steering);
  * comparison of two sets.
  */
 void ctl_steer_interrupts(struct controller *controller);
+/* Another process wrote masks: begin a pass, at most ten times a second; see irq_sink. */
+void ctl_irq_written(struct controller *controller, const struct irq_writer *writer);
 /* Take over the result of a pass; see irq_sink. */
 void ctl_end_irq_pass(struct controller *controller, int result, struct irq_report *report);
 

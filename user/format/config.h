@@ -119,7 +119,7 @@ struct config_unbuilt {
 	char message[96];
 };
 
-#define CONFIG_UNBUILT_NR     4
+#define CONFIG_UNBUILT_NR     3
 #define CONFIG_UNBUILT_REMEDY "remove it from the configuration, or do without what it asks"
 
 /* Which of the options that this version accepts, but does not follow, are asked for. */

@@ -50,8 +50,6 @@ void config_list_unbuilt(const struct config *config,
 		 "sources.nri in mode observe"},
 		{config->runtime_writes == RUNTIME_WRITES_DENY, "runtime_writes_not_built",
 		 "runtimeWrites: deny"},
-		{config->enforcement.irq_masks != ENFORCEMENT_OFF, "irq_masks_not_built",
-		 "enforcement.irqMasks"},
 		{config->enforcement.kubelet == KUBELET_REPAIR && config->mode != MODE_GUARD,
 		 "kubelet_repair_not_built", "enforcement.kubelet: repair without mode guard"},
 	};

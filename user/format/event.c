@@ -186,6 +186,19 @@ static void write_strangers(const struct event_record *record, char *text, size_
 		 record->strangers.nr == 1 ? "" : "; this is the first");
 }
 
+static void write_irq_masks(const struct event_record *record, char *text, size_t size)
+{
+	const uint32_t nr = record->irq_masks.nr;
+
+	snprintf(
+		text, size,
+		"%u mask%s of interrupts or kernel work %s changed to reach exclusive CPUs%s; the first "
+		"is %s, CPUs %s",
+		nr, nr == 1 ? "" : "s", nr == 1 ? "was" : "were",
+		record->irq_masks.is_reverted ? " and set back" : "", record->irq_masks.first,
+		record->irq_masks.mask);
+}
+
 static void write_finding(const struct event_record *record, char *text, size_t size)
 {
 	snprintf(text, size, "%s", record->finding);
@@ -247,6 +260,7 @@ static const struct kind {
 	[EVENT_UNJUDGED] = {.name = "drift", .write_detail = write_unjudged, .is_warning = true},
 	[EVENT_GUARD_RELEASE] = {.name = "release", .write_detail = write_guard_release},
 	[EVENT_STRANGERS] = {.name = "stranger", .write_detail = write_strangers},
+	[EVENT_IRQ_MASKS] = {.name = "irq", .write_detail = write_irq_masks, .is_warning = true},
 	[EVENT_FINDING] = {.name = "finding", .write_detail = write_finding, .is_warning = true},
 	[EVENT_DISCOVER] = {.name = "discover", .write_detail = write_discovery},
 	[EVENT_VANISH] = {.name = "vanish", .write_detail = write_discovery},

@@ -33,6 +33,7 @@ enum agent_event {
 	EVENT_UNJUDGED,		     /* the kernel skipped programs of the guard */
 	EVENT_GUARD_RELEASE,	     /* an operator's release of the guard began or ended */
 	EVENT_STRANGERS,	     /* tasks were moved off exclusive CPUs */
+	EVENT_IRQ_MASKS,	     /* another process changed masks that we wrote */
 	EVENT_FINDING,		     /* a finding whose moment matters */
 	EVENT_DISCOVER,		     /* a pod or container that others made was found */
 	EVENT_VANISH,		     /* it is no longer there */
@@ -104,8 +105,13 @@ struct event_record {
 		struct {
 			uint32_t nr;
 			char cpus[144];
-		} strangers;		      /* EVENT_STRANGERS: how many, and off which CPUs */
-		char finding[ROW_DETAIL_MAX]; /* EVENT_FINDING: its message */
+		} strangers; /* EVENT_STRANGERS: how many, and off which CPUs */
+		struct {
+			uint32_t nr;
+			bool is_reverted;	  /* false = they stay so */
+			char first[64], mask[64]; /* one of them, and what it was changed to */
+		} irq_masks;			  /* EVENT_IRQ_MASKS */
+		char finding[ROW_DETAIL_MAX];	  /* EVENT_FINDING: its message */
 		struct {
 			enum kubepods_kind kind;
 			char path[ROW_PATH_MAX];

@@ -41,6 +41,12 @@ struct irq_report {
 	/* In this pass: */
 	uint32_t nr_written, nr_refused, nr_failed; /* masks */
 	uint32_t nr_foreign;			    /* masks that another process changed */
+	/* Those of them that reach exclusive CPUs: set back, or left so; and the first of all. */
+	uint32_t nr_reverted, nr_left;
+	struct {
+		char name[64]; /* "default_smp_affinity", "interrupt 24 (eth0)" */
+		char mask[64]; /* what the other process wrote, perhaps cut */
+	} first;
 	uint64_t nr_fired; /* interrupts on CPUs while they were exclusive */
 };
 

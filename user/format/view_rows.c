@@ -211,7 +211,7 @@ static const struct field_desc event_fields[] = {
 	COUNT(view_event, sequence, NULL, HIDDEN,
 	      "Increases without gaps within one log; a gap is a lost event."),
 	TEXT(view_event, kind, NULL, 0,
-	     "admit, refuse, ending, release, deny, audit, drift, repair, stranger, finding, "
+	     "admit, refuse, ending, release, deny, audit, drift, repair, stranger, irq, finding, "
 	     "discover, vanish, start, reload, move, pin, mkdir, rmdir, attach, empty, populated, "
 	     "suppressed, or unknown, which a newer or older BPF program sent."),
 	TEXT(view_event, action, NULL, OR_NULL, "allow, audit, deny, move, repair."),

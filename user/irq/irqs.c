@@ -8,10 +8,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/epoll.h>
+
+#include <systemd/sd-event.h>
 
 #include <pinfold/names.h>
 
 #include "format/error.h"
+#include "irq/changes.h"
 #include "irq/irq_originals.h"
 #include "irq/irqbalance.h"
 #include "irq/pass.h"
@@ -28,6 +32,8 @@ struct irqs {
 	char boot_id[64];
 	struct worker_pool *pool;
 	const struct irq_sink *sink;
+	int changes_fd; /* owned; negative = the kernel reports no writes */
+	sd_event_source *changes;
 
 	/* The pass's: */
 	bool is_loaded;		      /* the file of originals was read */
@@ -39,6 +45,7 @@ struct irqs {
 struct pass_job {
 	struct worker_job job; /* first */
 	struct irqs *irqs;
+	int changes_fd; /* as at its beginning */
 	struct irq_request request;
 	struct irq_report report;
 };
@@ -85,7 +92,8 @@ static int run_pass(struct worker_job *base)
 {
 	struct pass_job *job = (struct pass_job *)base;
 	struct irqs *irqs = job->irqs;
-	const struct irq_place place = {irqs->root_fd, irqs->state_fd, irqs->boot_id, &irqs->told};
+	const struct irq_place place = {irqs->root_fd, irqs->state_fd, irqs->boot_id, &irqs->told,
+					job->changes_fd};
 	struct irq_request request = job->request;
 	int r;
 
@@ -128,6 +136,7 @@ static int pass(void *self, const struct irq_request *request)
 	job->job =
 		(struct worker_job){.run = run_pass, .completed = pass_ended, .release = release};
 	job->irqs = irqs;
+	job->changes_fd = irqs->changes_fd;
 	job->request = *request;
 	return worker_begin(irqs->pool, IRQ_KEY, &job->job);
 }
@@ -153,6 +162,7 @@ int irqs_open(const struct irqs_options *options, struct irqs **ret_irqs)
 		return r;
 	}
 	irqs->state_fd = options->state_fd;
+	irqs->changes_fd = -1;
 	snprintf(irqs->boot_id, sizeof(irqs->boot_id), "%s", options->boot_id);
 	irqs->pool = options->pool;
 	*ret_irqs = irqs;
@@ -163,14 +173,44 @@ void irqs_close(struct irqs *irqs)
 {
 	if (!irqs)
 		return;
+	sd_event_source_unref(irqs->changes);
+	if (irqs->changes_fd >= 0)
+		close(irqs->changes_fd);
 	irq_table_fini(&irqs->table);
 	close(irqs->root_fd);
 	free(irqs);
 }
 
-void irqs_listen(struct irqs *irqs, const struct irq_sink *sink)
+/* Whoever writes all the time is heard of once in each round of the loop. */
+static int on_changed(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
+	const struct irqs *irqs = userdata;
+	struct irq_writer writer;
+
+	if (irq_changes_read(fd, &writer))
+		irqs->sink->written(irqs->sink->self, &writer);
+	return 0;
+}
+
+void irqs_listen(struct irqs *irqs, struct sd_event *event, const struct irq_sink *sink)
+{
+	int fd, r;
+
 	irqs->sink = sink;
+	if (!event)
+		return;
+	fd = irq_changes_open();
+	r = fd < 0 ? fd : sd_event_add_io(event, &irqs->changes, fd, EPOLLIN, on_changed, irqs);
+	if (r < 0) {
+		log_info("irq: the kernel does not report writes to masks (%s), so they are "
+			 "found by looking every ten seconds",
+			 strerror(-r));
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	/* The next pass, which marks the masks, begins after this. */
+	irqs->changes_fd = fd;
 }
 
 struct irq_port irqs_port(struct irqs *irqs)
@@ -221,7 +261,7 @@ int irqs_restore(const struct irqs_options *options, const struct topology *topo
 {
 	int root_fd cleanup_close = open(options->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct irqbalance_told told = {0};
-	const struct irq_place place = {root_fd, options->state_fd, options->boot_id, &told};
+	const struct irq_place place = {root_fd, options->state_fd, options->boot_id, &told, -1};
 	struct irq_table table cleanup(irq_table_fini) = {0};
 	struct format_error error = {0};
 	char sentence[FORMAT_ERROR_TEXT_MAX];

@@ -8,6 +8,7 @@
 
 #include "ctl/ports.h"
 
+struct sd_event;
 struct worker_pool;
 struct irqs;
 
@@ -22,8 +23,12 @@ struct irqs_options {
 /* -ENOMEM, or the errno of the root. Reported. */
 int irqs_open(const struct irqs_options *options, struct irqs **ret_irqs);
 void irqs_close(struct irqs *irqs);
-/* To whom passes are reported; borrowed. A pass before this is nobody's. */
-void irqs_listen(struct irqs *irqs, const struct irq_sink *sink);
+/*
+ * To whom passes, and from now on writes of other processes, are reported; borrowed. A pass before
+ * this is nobody's. Without an event loop (NULL), or where the kernel does not report writes, only
+ * passes find them.
+ */
+void irqs_listen(struct irqs *irqs, struct sd_event *event, const struct irq_sink *sink);
 struct irq_port irqs_port(struct irqs *irqs);
 
 /*

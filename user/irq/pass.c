@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <pinfold/names.h>
 
+#include "irq/changes.h"
 #include "irq/irq_originals.h"
 #include "irq/irqbalance.h"
 #include "lib/log.h"
@@ -25,7 +27,6 @@ struct irq_pass {
 	struct irq_table *table;
 	struct irq_report *report;
 	struct irq_cpus cpus; /* those to decide by */
-	uint32_t nr_reverts;  /* masks to be set back, which another process changed */
 };
 
 static int set_list(char **list, const struct cpuset *set)
@@ -77,20 +78,31 @@ static uint64_t pause_after(unsigned int nr_reverts)
 
 static bool may_contend(const struct irq_pass *pass, const struct irq_entry *entry)
 {
-	return pass->report->irqbalance != IRQBALANCE_CONTENDS &&
+	return pass->request->masks == ENFORCEMENT_ENFORCE &&
+	       pass->report->irqbalance != IRQBALANCE_CONTENDS &&
 	       pass->request->now_ns >= entry->contend_ns;
 }
 
 /* A process that changes one mask mostly changes all, so the first one is named. */
-static void say_reverted(const struct irq_entry *entry)
+static void name_first(struct irq_report *report, const struct irq_entry *entry)
 {
-	char path[96];
+	if (report->nr_reverted + report->nr_left)
+		return;
+	if (entry->kind == IRQ_KIND_INTERRUPT)
+		snprintf(report->first.name, sizeof(report->first.name), "interrupt %u (%.40s)",
+			 entry->number, entry->name);
+	else
+		snprintf(report->first.name, sizeof(report->first.name), "%.60s", entry->name);
+	snprintf(report->first.mask, sizeof(report->first.mask), "%.60s", entry->affinity);
+}
 
-	irq_entry_file(entry, path, sizeof(path));
-	log_warn(
-		0,
-		"irq: another process wrote '%s' to /%s (%s); this and others like it are set back",
-		entry->affinity, path, entry->name);
+/* One that reaches exclusive CPUs and is left so is counted once, when it is found. */
+static bool is_left(const struct irq_pass *pass, const struct irq_entry *entry)
+{
+	const struct cpuset affinity = cpuset_of_text(entry->affinity);
+
+	return pass->request->masks == ENFORCEMENT_AUDIT && !entry->is_foreign &&
+	       cpuset_intersects(&affinity, &pass->cpus.exclusive);
 }
 
 static void note_foreign(struct irq_pass *pass, struct irq_entry *entry, enum irq_action action)
@@ -99,11 +111,15 @@ static void note_foreign(struct irq_pass *pass, struct irq_entry *entry, enum ir
 
 	if (is_foreign && !entry->is_foreign)
 		pass->report->nr_foreign++;
+	if (action == IRQ_FOREIGN && is_left(pass, entry)) {
+		name_first(pass->report, entry);
+		pass->report->nr_left++;
+	}
 	entry->is_foreign = action == IRQ_FOREIGN;
 	if (action == IRQ_REVERT) {
 		entry->contend_ns = pass->request->now_ns + pause_after(entry->nr_reverts++);
-		if (!pass->nr_reverts++)
-			say_reverted(entry);
+		name_first(pass->report, entry);
+		pass->report->nr_reverted++;
 	} else if (!is_foreign && pass->request->now_ns >= entry->contend_ns) {
 		entry->nr_reverts = 0;
 	}
@@ -241,6 +257,18 @@ static int save(const struct irq_pass *pass)
 	return r;
 }
 
+/* Where nothing is steered, nobody need be told of what others write. */
+static void watch_masks(const struct irq_pass *pass)
+{
+	if (pass->place->changes_fd < 0)
+		return;
+	if (pass->request->mode == IRQ_STEER && pass->request->masks != ENFORCEMENT_OFF &&
+	    !cpuset_is_empty(&pass->request->cpus.exclusive))
+		irq_changes_mark(pass->place->changes_fd, pass->place->root_fd, pass->table);
+	else
+		irq_changes_unmark(pass->place->changes_fd);
+}
+
 static int change(struct irq_pass *pass)
 {
 	struct irq_table *table = pass->table;
@@ -357,6 +385,7 @@ int irq_pass(const struct irq_place *place, const struct irq_request *request,
 	if (request->mode == IRQ_RESTORE)
 		pass.cpus.exclusive = CPUSET_EMPTY;
 	r = request->mode == IRQ_OBSERVE ? 0 : change(&pass);
+	watch_masks(&pass);
 	if (!r)
 		r = describe_all(&pass);
 	if (r)

@@ -17,6 +17,7 @@ struct irq_place {
 	int state_fd; /* the state directory; -1 = there is none, and nothing can be steered */
 	const char *boot_id;
 	struct irqbalance_told *told; /* what irqbalance was told; NULL = it is told nothing */
+	int changes_fd; /* of irq_changes_open(), or negative: writes are not reported */
 };
 
 /*
