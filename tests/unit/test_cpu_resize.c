@@ -196,6 +196,12 @@ static void a_distributed_container_stays_even(void **state)
 		assert_true(admit_pods(&scene, guaranteed_pod("p", 18)).admitted);
 		assert_even(&scene, 28);
 		assert_even(&scene, 24);
+		/* Half of these is an odd number, and no core is divided where that is forbidden. */
+		assert_true(admit_pods(&scene, guaranteed_pod("p", 22)).admitted);
+		assert_int_equal(cpuset_count_common(grant_of(&scene, "p", 0)->cpus,
+						     &scene.topology->nodes.cpus[0]) %
+					 2,
+				 !scene.policy.cpu_options.full_pcpus_only);
 	}
 }
 
