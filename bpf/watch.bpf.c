@@ -332,6 +332,12 @@ int BPF_PROG(move_after, struct cgroup *cgrp, struct task_struct *leader, bool t
 	event->from_cgroup = from->cgroup;
 	event->target_slot = to.border ? to.slot : from->slot;
 	event->target_pid = pid;
+	event->move.to_cgroup = to.id;
+	event->move.from_border = from->border;
+	event->move.to_border = to.border;
+	/* a thread that is moved alone leaves its process where it is, so nobody moves that */
+	if (threadgroup)
+		event->move.start_ticks = BPF_CORE_READ(leader, start_boottime) / 10000000;
 	send_event(event);
 	return 0;
 }

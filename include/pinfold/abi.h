@@ -257,6 +257,18 @@ enum guard_hook {
 /* The mask or the text was longer than the event holds. */
 #define EVENT_CUT (1u << 0)
 
+/*
+ * EVENT_MOVE: what it takes to move the task back. These bytes were 0 in every such event before they
+ * had this meaning, and 0 asks for nothing; earlier agents do not look. So ABI_VERSION has not moved.
+ */
+struct event_move {
+	__u64 start_ticks; /* as in struct actor_task; 0 = not known, or not a whole process was moved */
+	__u64 to_cgroup;
+	__u64 from_border; /* the container that it left, 0 = none */
+	__u64 to_border;   /* the container that it entered, 0 = none */
+};
+ABI_ASSERT(struct event_move, 32, to_border, 24);
+
 struct event {
 	__u64 time_ns;	     /* CLOCK_BOOTTIME */
 	__u64 generation;    /* of the policy in force */
@@ -280,6 +292,7 @@ struct event {
 	union {
 		char text[EVENT_TEXT_LEN];
 		__u64 mask[EVENT_MASK_WORDS];
+		struct event_move move;
 	};
 };
 ABI_ASSERT(struct event, 392, text, 136);

@@ -15,6 +15,8 @@
 
 /* Cgroups whose suppressed events one sweep reports; the rest follow with the next sweep. */
 #define SWEEP_MAX 64
+/* Start times of processes are in 1/100 s since the boot. */
+#define NS_PER_TICK 10000000ULL
 
 struct event_reader {
 	struct event_setup setup;
@@ -62,6 +64,17 @@ static void read_attempt(const struct event *event, struct event_record *record)
 	memcpy(record->attempt.wanted, event->mask, sizeof(record->attempt.wanted));
 }
 
+static void read_move(const struct event *event, struct event_record *record)
+{
+	record->move.target_pid = event->target_pid;
+	record->move.start_ticks = event->move.start_ticks;
+	record->move.moved_ticks = event->time_ns / NS_PER_TICK;
+	record->move.from_id = event->from_cgroup;
+	record->move.to_id = event->move.to_cgroup;
+	record->move.from_border_id = event->move.from_border;
+	record->move.to_border_id = event->move.to_border;
+}
+
 static void read_arguments(const struct event *event, struct event_record *record)
 {
 	switch (event->kind) {
@@ -76,8 +89,7 @@ static void read_arguments(const struct event *event, struct event_record *recor
 			!strcmp(record->write.file, "cgroup.subtree_control");
 		break;
 	case EVENT_MOVE:
-		record->move.target_pid = event->target_pid;
-		record->move.from_id = event->from_cgroup;
+		read_move(event, record);
 		break;
 	case EVENT_ATTEMPT:
 		read_attempt(event, record);

@@ -89,7 +89,10 @@ static void write_write(const struct event_record *record, char *text, size_t si
 
 static void write_move(const struct event_record *record, char *text, size_t size)
 {
-	if (record->move.from_id == record->target_id)
+	if (record->move.from_id == record->target_id && record->move.to_id)
+		snprintf(text, size, "pid %u moved out to cgroup %llu", record->move.target_pid,
+			 (unsigned long long)record->move.to_id);
+	else if (record->move.from_id == record->target_id)
 		snprintf(text, size, "pid %u moved out", record->move.target_pid);
 	else
 		snprintf(text, size, "pid %u moved in from cgroup %llu", record->move.target_pid,

@@ -79,8 +79,11 @@ struct event_record {
 		} write;		     /* EVENT_DRIFT */
 		struct {
 			uint32_t target_pid;
-			uint64_t from_id; /* the cgroup it left */
-		} move;			  /* EVENT_MOVE */
+			uint64_t start_ticks; /* of this process; 0 = not known, or only a thread */
+			uint64_t moved_ticks; /* when it was moved, likewise since the boot */
+			uint64_t from_id, to_id; /* the cgroups; to_id 0 = not known */
+			uint64_t from_border_id, to_border_id; /* their containers, 0 = none */
+		} move;					       /* EVENT_MOVE */
 		struct {
 			uint32_t target_pid, nr_wanted;
 			int error; /* 0 or negative errno: what the caller got */
