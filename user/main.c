@@ -42,6 +42,8 @@ static void listen_to_readers(struct agent *agent)
 		strangers_listen(agent->strangers, controller_stranger_sink(agent->controller));
 	if (agent->host_groups)
 		host_listen(agent->host_groups, controller_host_sink(agent->controller));
+	if (agent->members)
+		member_mover_listen(agent->members, controller_member_sink(agent->controller));
 }
 
 static int serve(struct agent *agent)
@@ -81,6 +83,7 @@ static int serve(struct agent *agent)
 	build_open_irqs(agent);
 	build_open_strangers(agent);
 	build_open_host(agent);
+	build_open_members(agent);
 	if (build_open_cpusets(agent))
 		return EXIT_OTHER;
 	r = build_new_controller(agent);
@@ -129,6 +132,7 @@ static void take_down(struct agent *agent, int status)
 	strangers_close(agent->strangers);
 	host_close(agent->host_groups);
 	cpuset_writer_close(agent->cpusets);
+	member_mover_close(agent->members);
 	groups_close(agent->groups);
 	store_close(&agent->store);
 	machine_fini(&agent->machine);

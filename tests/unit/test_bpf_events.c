@@ -45,7 +45,7 @@ static void test_denied_write(void **state)
 	assert_int_equal(record.kind, EVENT_GUARD);
 	assert_int_equal(record.aspect, ASPECT_CPUSET_FILES);
 	assert_int_equal(record.action, ACTION_DENY);
-	assert_int_equal(record.attribute, GROUP_FILE_NR);
+	assert_int_equal(record.attribute, GROUP_ATTRIBUTE_NR);
 	assert_string_equal(record.comm, "taskset");
 	assert_int_equal(record.guard.hook, HOOK_FILE_PERMISSION);
 	assert_string_equal(record.guard.file, "cpuset.cpus");
@@ -173,7 +173,7 @@ static void test_drift_names_the_file_that_changes(void **state)
 		const char *file;
 		enum group_file attribute;
 	} rows[] = {
-		{"cgroup.subtree_control", GROUP_FILE_NR},
+		{"cgroup.subtree_control", GROUP_ATTRIBUTE_NR},
 		{"cpuset.mems", GROUP_CPUSET_MEMS},
 		{"cpuset.cpus", GROUP_CPUSET_CPUS},
 		{"cpuset.cpus.partition", GROUP_CPUSET_PARTITION},
@@ -182,10 +182,10 @@ static void test_drift_names_the_file_that_changes(void **state)
 		{"cpu.max", GROUP_CPU_MAX},
 		{"memory.max", GROUP_MEMORY_MAX},
 		{"cgroup.freeze", GROUP_FREEZE},
-		{"cgroup.kill", GROUP_FILE_NR},
-		{"cpu.maximum", GROUP_FILE_NR},
-		{"cpu", GROUP_FILE_NR},
-		{"", GROUP_FILE_NR},
+		{"cgroup.kill", GROUP_ATTRIBUTE_NR},
+		{"cpu.maximum", GROUP_ATTRIBUTE_NR},
+		{"cpu", GROUP_ATTRIBUTE_NR},
+		{"", GROUP_ATTRIBUTE_NR},
 	};
 	struct event event = guard_event();
 	struct event_record record;
@@ -205,7 +205,7 @@ static void test_drift_names_the_file_that_changes(void **state)
 	event.kind = EVENT_GUARD;
 	strcpy(event.file, "cpuset.cpus");
 	event_read(&event, &record);
-	assert_int_equal(record.attribute, GROUP_FILE_NR);
+	assert_int_equal(record.attribute, GROUP_ATTRIBUTE_NR);
 }
 
 /* The kernel fills fixed arrays: nothing may be read beyond them. */

@@ -227,7 +227,7 @@ static void a_kind_without_a_row_is_unknown(void **state)
 	assert_string_equal(words.target, "a/b");
 	assert_string_equal(aspect_name(none.aspect), "");
 	assert_string_equal(action_name(none.action), "none");
-	assert_int_equal(none.attribute, GROUP_FILE_NR);
+	assert_int_equal(none.attribute, GROUP_ATTRIBUTE_NR);
 }
 
 /* Where a kind is about a file, the target is that file, else the cgroup alone. */
@@ -245,7 +245,7 @@ static void a_row_becomes_words(void **state)
 	assert_string_equal(words.action, "repair");
 	assert_string_equal(words.target, "a/b/cpuset.cpus");
 	assert_string_equal(words.detail, "restored to '2'");
-	row.record.attribute = GROUP_FILE_NR;
+	row.record.attribute = GROUP_ATTRIBUTE_NR;
 	event_words(&row, &words);
 	assert_string_equal(words.target, "a/b");
 	row.record = EVENT_RECORD(EVENT_DRIFT);
@@ -401,7 +401,7 @@ static void values_have_their_names(void **state)
 		assert_string_equal(action_name(i), actions[i]);
 	for (uint32_t i = 0; i < ARRAY_SIZE(modes); i++)
 		assert_string_equal(guard_mode_name(i), modes[i]);
-	for (uint32_t i = 0; i < GROUP_FILE_NR; i++)
+	for (uint32_t i = 0; i < GROUP_ATTRIBUTE_NR; i++)
 		assert_string_equal(attribute_name(i), attributes[i]);
 	for (uint32_t i = 0; i < CAUSE_NR; i++)
 		assert_string_equal(drift_cause_name(i), causes[i]);

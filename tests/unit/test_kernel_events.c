@@ -431,7 +431,7 @@ static void causes_follow_where_the_culprit_lives(void **state)
 	expect_drift(controller, 4, "attribute", "quota");
 	expect_drift(controller, 5, "attribute", "memory");
 	/* A file that is not ours has no row. */
-	event = written(event.culprit_id, event.target_id, GROUP_FILE_NR);
+	event = written(event.culprit_id, event.target_id, GROUP_ATTRIBUTE_NR);
 	tell(controller, &event);
 	assert_int_equal(nr_rows(controller, "drift"), ARRAY_SIZE(rows));
 	controller_free(controller);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../lib/fake_kernel.h"
+#include "ctl/backoff.h"
 #include "ctl/kubelet_drift.h"
 #include "observer_scene.h"
 
@@ -309,7 +310,7 @@ static void two_writers_are_a_finding_and_the_agent_slows_down(void **state)
 	own_cpus = "2-3";
 	look(controller, SECOND_NS);
 	assert_int_equal(nr_findings(controller, "kubelet_cpuset_contested", ""), 1);
-	look(controller, KUBELET_QUIET_NS);
+	look(controller, BACKOFF_QUIET_NS);
 	assert_int_equal(nr_findings(controller, "kubelet_cpuset_contested", ""), 0);
 	controller_free(controller);
 }

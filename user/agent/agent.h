@@ -14,6 +14,7 @@
 #include "bpf/noise.h"
 #include "bpf/pressure.h"
 #include "cgroup/cpuset_writer.h"
+#include "cgroup/members.h"
 #include "cgroup/host.h"
 #include "cgroup/numa_stat.h"
 #include "cgroup/port.h"
@@ -87,8 +88,9 @@ struct agent {
 	struct numa_stat *resident; /* NULL = the topology is not this machine's */
 	struct noise_counter *noise;
 	struct irqs *irqs;
-	struct strangers *strangers; /* NULL = the mode changes nothing */
-	struct host *host_groups;    /* likewise */
+	struct strangers *strangers;  /* NULL = the mode changes nothing */
+	struct host *host_groups;     /* likewise */
+	struct member_mover *members; /* likewise */
 	struct controller *controller;
 	struct manifests *manifests;
 	struct discover *discover;     /* NULL = the mode does not ask for it */
@@ -113,6 +115,7 @@ struct agent {
 	struct store_port store_port;
 	struct runtime_port runtime_port;
 	struct cpuset_port cpuset_port;
+	struct member_port member_port;
 	struct discovery_port discovery_port;
 	struct discovery_sink discovery_sink;
 	struct cpuset_sink cpuset_sink; /* used if containers are found */
@@ -233,6 +236,8 @@ void build_open_strangers(struct agent *agent);
 int build_open_cpusets(struct agent *agent);
 /* Without it tasks of the host are kept off exclusive CPUs by other tiers, or not at all. */
 void build_open_host(struct agent *agent);
+/* Without it processes that were moved over the border of a container stay where they are. */
+void build_open_members(struct agent *agent);
 int build_new_controller(struct agent *agent);
 int build_start_sources(struct agent *agent);
 /* Pods and containers of others, in mode observe. */

@@ -264,6 +264,16 @@ void build_open_host(struct agent *agent)
 		agent->host_port = host_port(agent->host_groups);
 }
 
+void build_open_members(struct agent *agent)
+{
+	const struct member_options options = {.groups = agent->groups};
+
+	if (agent->options.topology || is_observing(agent))
+		return;
+	if (!member_mover_open(&options, &agent->members))
+		agent->member_port = member_mover_port(agent->members);
+}
+
 static int answer_runtime(void *self, uint32_t request, const struct runtime_answer *answer)
 {
 	const struct agent *agent = self;
@@ -318,6 +328,7 @@ int build_new_controller(struct agent *agent)
 		.host = agent->host_groups ? &agent->host_port : NULL,
 		.store = &agent->store_port,
 		.runtime = &agent->runtime_port,
+		.members = agent->members ? &agent->member_port : NULL,
 		.cpusets = agent->cpusets ? &agent->cpuset_port : NULL,
 		.discovery = agent->cpusets ? &agent->discovery_port : NULL,
 		/* of a machine that is only described nobody knows what is free */

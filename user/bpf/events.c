@@ -31,7 +31,7 @@ struct event_reader {
  */
 static enum group_file attribute_of(const char *file)
 {
-	enum group_file found = GROUP_FILE_NR;
+	enum group_file found = GROUP_ATTRIBUTE_NR;
 	size_t longest = 0;
 
 	for (enum group_file i = 0; i < GROUP_FILE_NR; i++) {

@@ -127,8 +127,7 @@ static int run_job(const char *key, struct group_job **job)
 	return err;
 }
 
-/* "root/pod/container" -> "root/pod" */
-static void chain_of(const char *path, char ret_key[GROUP_PATH_MAX])
+void jobs_chain_of(const char *path, char ret_key[GROUP_PATH_MAX])
 {
 	const char *slash = strchr(path, '/');
 	size_t len = strlen(path);
@@ -145,7 +144,7 @@ static int run_in_chain(struct group_job **job, char *error)
 	char key[GROUP_PATH_MAX];
 	int err;
 
-	chain_of((*job)->path, key);
+	jobs_chain_of((*job)->path, key);
 	err = run_job(key, job);
 	if (err && *job && error)
 		memcpy(error, (*job)->error, GROUP_ERROR_MAX);
@@ -325,7 +324,7 @@ int jobs_open(struct groups *groups, const char *path, int *ret_fd)
 
 	if (err != -EAGAIN)
 		return err;
-	chain_of(path, key);
+	jobs_chain_of(path, key);
 	if (worker_is_busy(groups->pool, key) || worker_is_busy(groups->pool, OPEN_KEY))
 		return -EINPROGRESS;
 	job = job_new(groups, path, run_open, drop);
@@ -496,6 +495,6 @@ void jobs_waits_in(struct groups *groups, const char *path, char *ret_text, size
 {
 	char key[GROUP_PATH_MAX];
 
-	chain_of(path, key);
+	jobs_chain_of(path, key);
 	worker_where(groups->pool, *path ? key : SCAN_KEY, ret_text, size);
 }

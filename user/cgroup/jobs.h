@@ -27,6 +27,8 @@ int jobs_outsiders(struct groups *groups, uint32_t *ret_nr_tasks, char *ret_popu
 int jobs_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,
 		      uint32_t *ret_nr);
 int jobs_path_of(struct groups *groups, uint64_t cgroup_id, char *ret_path, size_t size);
+/* The key of jobs on the group: "root/pod/container" -> "root/pod". */
+void jobs_chain_of(const char *path, char ret_key[GROUP_PATH_MAX]);
 void jobs_waits_in(struct groups *groups, const char *path, char *ret_text, size_t size);
 
 /*

@@ -160,7 +160,8 @@ static int append_file(sd_bus_message *message, enum group_file file, const char
 		return sd_bus_message_append(message, "(sv)", "MemoryMax", "t", number);
 	case GROUP_CPUSET_PARTITION:
 	case GROUP_FREEZE:
-	case GROUP_FILE_NR:
+	case GROUP_MEMBERS:
+	case GROUP_ATTRIBUTE_NR:
 		break;
 	}
 	return 0;

@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 
 #include "lib/file.h"
-#include "lib/proc_stat.h"
 
 /* include/linux/sched.h: the flag of kernel threads, in field 9 of /proc/PID/stat. */
 #define PF_KTHREAD 0x00200000
@@ -149,6 +148,23 @@ int tasks_list(struct groups *groups, const char *path, pid_t **ret_pids, uint32
 	return 0;
 }
 
+int tasks_of_group(const struct dir *dir, const char *path, pid_t **ret_pids, uint32_t *ret_nr)
+{
+	struct pids pids = {.file = "cgroup.procs"};
+	int fd cleanup_close = -1;
+	int err = dir_open_group(dir, path, &fd);
+
+	if (!err)
+		err = read_pids(fd, &pids);
+	if (err) {
+		free(pids.pids);
+		return err;
+	}
+	*ret_pids = pids.pids;
+	*ret_nr = pids.nr;
+	return 0;
+}
+
 int tasks_threads(struct groups *groups, const char *path, pid_t **ret_threads, uint32_t *ret_nr,
 		  uint32_t *ret_nr_hidden)
 {
@@ -173,7 +189,7 @@ int tasks_kill(struct groups *groups, const char *path)
 
 /* --- joining ---------------------------------------------------------------------------------- */
 
-static int read_stat(const struct dir *dir, pid_t pid, struct proc_stat *ret_stat)
+int tasks_read_stat(const struct dir *dir, pid_t pid, struct proc_stat *ret_stat)
 {
 	char name[32];
 
@@ -181,8 +197,7 @@ static int read_stat(const struct dir *dir, pid_t pid, struct proc_stat *ret_sta
 	return proc_stat_read(dir->root_fd, name, ret_stat);
 }
 
-/* A pidfd becomes readable when its process has exited, reaped or not. */
-static bool is_alive(int pidfd)
+bool tasks_is_alive(int pidfd)
 {
 	struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
 
@@ -206,8 +221,7 @@ static bool means_pid(int pidfd, pid_t pid)
 	return line && strtol(line + 5, NULL, 10) == pid;
 }
 
-/* The process's own cgroup, from the "0::/path" line, without the leading slash. */
-static int cgroup_of(const struct dir *dir, pid_t pid, char *ret_path, size_t size)
+int tasks_cgroup_of(const struct dir *dir, pid_t pid, char *ret_path, size_t size)
 {
 	char *text cleanup_free = NULL;
 	const char *line;
@@ -244,7 +258,7 @@ static int widen_affinity(pid_t pid)
 static int check_joined(struct groups *groups, const char *path, pid_t pid, char *error)
 {
 	char now[GROUP_PATH_MAX];
-	int err = cgroup_of(&groups->dir, pid, now, sizeof(now));
+	int err = tasks_cgroup_of(&groups->dir, pid, now, sizeof(now));
 
 	if (err)
 		return failure(error, err, "process %d: cannot read its cgroup back: %s", (int)pid,
@@ -271,7 +285,8 @@ int tasks_join(struct groups *groups, const char *path, pid_t pid, int pidfd,
 	if (!groups->may_write)
 		return failure(error, -EROFS, "%s: the agent changes no cgroups in this mode",
 			       path);
-	if (!means_pid(pidfd, pid) || !is_alive(pidfd) || read_stat(&groups->dir, pid, &before))
+	if (!means_pid(pidfd, pid) || !tasks_is_alive(pidfd) ||
+	    tasks_read_stat(&groups->dir, pid, &before))
 		return failure(error, -ESRCH, "process %d has ended; nothing was moved", (int)pid);
 	if (before.flags & PF_KTHREAD)
 		return failure(error, -EINVAL, "process %d is a kernel thread", (int)pid);
@@ -279,7 +294,7 @@ int tasks_join(struct groups *groups, const char *path, pid_t pid, int pidfd,
 	if (err)
 		return err;
 	/* The process is alive after the move, so the pid cannot have been reused in between. */
-	if (!is_alive(pidfd) || read_stat(&groups->dir, pid, &after) ||
+	if (!tasks_is_alive(pidfd) || tasks_read_stat(&groups->dir, pid, &after) ||
 	    after.start_ticks != before.start_ticks)
 		return failure(error, -ESRCH, "process %d ended while it was moved into %s",
 			       (int)pid, path);
@@ -338,7 +353,7 @@ static bool visit_outsider(void *self, int fd, const char *path, int *ret_err)
 		struct proc_stat stat;
 
 		/* Do not count kernel threads; ignore processes that have ended. */
-		if (!read_stat(&census->groups->dir, pids.pids[i], &stat))
+		if (!tasks_read_stat(&census->groups->dir, pids.pids[i], &stat))
 			census->nr_tasks += !(stat.flags & PF_KTHREAD);
 	}
 	free(pids.pids);

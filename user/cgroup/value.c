@@ -98,7 +98,8 @@ bool value_equal(enum group_file file, const char *wanted, const char *seen, uin
 		return !value_number(wanted, &a) && !value_number(seen, &b) && a == b;
 	case GROUP_CPUSET_PARTITION:
 	case GROUP_FREEZE:
-	case GROUP_FILE_NR:
+	case GROUP_MEMBERS:
+	case GROUP_ATTRIBUTE_NR:
 		break;
 	}
 	return !strcmp(wanted, seen);

@@ -256,6 +256,11 @@ static void on_cpusets_written(void *self, const struct cpuset_write *rows, uint
 	ctl_end_kubelet_repair(self, rows, nr);
 }
 
+static void on_member_ended(void *self, const struct member_move *move)
+{
+	ctl_end_member_move(self, move);
+}
+
 /* --- health -------------------------------------------------------------------------------------- */
 
 static bool is_healthy(void *self, char *reason, size_t size)
@@ -284,6 +289,7 @@ static void fill_sinks(struct controller *controller)
 	controller->host_sink = (struct host_sink){controller, on_host_passed};
 	controller->discovery_sink = (struct discovery_sink){controller, on_discovered};
 	controller->cpuset_sink = (struct cpuset_sink){controller, on_cpusets_written};
+	controller->member_sink = (struct member_sink){controller, on_member_ended};
 	controller->runtime_sink = (struct runtime_sink){
 		controller,	     ctl_runtime_synchronized, ctl_runtime_created,
 		ctl_runtime_resized, ctl_runtime_updated,      ctl_runtime_stopped,
@@ -365,6 +371,7 @@ void controller_free(struct controller *controller)
 	stranger_fini(&controller->strangers);
 	discovered_fini(&controller->discovered);
 	kubelet_drift_fini(&controller->kubelet_drift);
+	members_fini(&controller->members);
 	record_fini(&controller->record);
 	page_fini(&controller->page);
 	group_tree_fini(&controller->desired);
@@ -431,6 +438,11 @@ const struct faces_port *controller_faces(struct controller *controller)
 const struct cpuset_sink *controller_cpuset_sink(struct controller *controller)
 {
 	return &controller->cpuset_sink;
+}
+
+const struct member_sink *controller_member_sink(struct controller *controller)
+{
+	return &controller->member_sink;
 }
 
 const struct store_sink *controller_store_sink(struct controller *controller)
@@ -523,6 +535,7 @@ void controller_tick(struct controller *controller)
 	ctl_check_state(controller);
 	ctl_publish_appeared(controller);
 	ctl_follow_kubelet_drift(controller);
+	ctl_follow_members(controller);
 	ctl_runtime_verify(controller);
 	ctl_runtime_offer(controller);
 	ctl_sample_placement(controller);

@@ -38,6 +38,7 @@ struct controller_ports {
 	const struct stranger_port *stranger; /* NULL = nobody looks for strangers */
 	const struct host_port *host;	      /* NULL = the host's groups are left alone */
 	const struct runtime_port *runtime;   /* NULL = no container runtime is asked */
+	const struct member_port *members;    /* NULL = processes that were moved stay there */
 	/* Both or neither; NULL = what a kubelet decided is not put back. */
 	const struct cpuset_port *cpusets;
 	const struct discovery_port *discovery;
@@ -108,6 +109,7 @@ const struct stranger_sink *controller_stranger_sink(struct controller *controll
 const struct host_sink *controller_host_sink(struct controller *controller);
 const struct discovery_sink *controller_discovery_sink(struct controller *controller);
 const struct cpuset_sink *controller_cpuset_sink(struct controller *controller);
+const struct member_sink *controller_member_sink(struct controller *controller);
 const struct store_sink *controller_store_sink(struct controller *controller);
 const struct runtime_sink *controller_runtime_sink(struct controller *controller);
 /* What the server calls for requests, /readyz and /metrics; borrowed like the sinks. */

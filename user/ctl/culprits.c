@@ -145,6 +145,7 @@ static void tell_event(struct controller *controller, const struct unnamed *unna
 		wakes_request_resync(&controller->wakes);
 	}
 	event_log_add(&controller->events, &row);
+	ctl_hear_move(controller, &row);
 }
 
 static void drop_first(struct culprits *culprits)

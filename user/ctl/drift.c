@@ -26,7 +26,8 @@ void drift_end_round(struct drift *drift)
 
 static enum aspect aspect_of(enum group_file file)
 {
-	return file == GROUP_FREEZE ? ASPECT_CGROUP_MOVES : ASPECT_CPUSET_FILES;
+	return file == GROUP_FREEZE || file == GROUP_MEMBERS ? ASPECT_CGROUP_MOVES
+							     : ASPECT_CPUSET_FILES;
 }
 
 bool ctl_may_repair(const struct controller *controller, enum group_file file)
@@ -143,7 +144,9 @@ void drift_close_gone(struct drift *drift, const struct plan *plan)
 
 	for (uint32_t i = 0; i < list->nr_rows; i++) {
 		struct drift_row *row = &list->rows[i];
-		bool there = row->repaired_ns || row->is_kubelets;
+		/* No step undoes these two. */
+		bool there = row->repaired_ns || row->is_kubelets ||
+			     row->attribute == GROUP_MEMBERS;
 
 		for (uint32_t j = 0; j < plan->nr_steps && !there; j++)
 			there = plan->steps[j].kind == STEP_WRITE &&
@@ -160,7 +163,7 @@ void drift_name_culprit(struct drift *drift, const struct event_row *event)
 	const struct event_record *record = &event->record;
 	struct drift_row *row = NULL;
 
-	if (record->attribute == GROUP_FILE_NR)
+	if (record->attribute == GROUP_ATTRIBUTE_NR)
 		return;
 	for (uint32_t i = list->nr_rows; i-- > 0 && !row;) {
 		struct drift_row *candidate = &list->rows[i];
@@ -206,4 +209,28 @@ void drift_close_kubelets(struct drift *drift, const char *path, enum group_file
 void drift_fail_kubelets(struct drift *drift, enum group_file file)
 {
 	drift->nr_failed[file]++;
+}
+
+/* --- members ------------------------------------------------------------------------------------- */
+
+struct drift_row *drift_open_members(struct drift *drift, const char *path)
+{
+	drift->nr_detected[GROUP_MEMBERS]++;
+	return drift_list_open(&drift->list, path, GROUP_MEMBERS);
+}
+
+void drift_close_members(struct drift *drift, const char *path, uint32_t action)
+{
+	struct drift_row *row = drift_list_find_open(&drift->list, path, GROUP_MEMBERS);
+
+	if (row)
+		drift_list_close(&drift->list, row, action);
+}
+
+void drift_count_members(struct drift *drift, bool is_repaired)
+{
+	if (is_repaired)
+		drift->nr_repaired[GROUP_MEMBERS]++;
+	else
+		drift->nr_failed[GROUP_MEMBERS]++;
 }

@@ -15,8 +15,8 @@ struct drift {
 	struct drift_list list;
 	bool repairs_once; /* the next round repairs drift even if the policy only audits */
 	bool is_repairing; /* the current round is that one */
-	uint64_t nr_detected[GROUP_FILE_NR]; /* by attribute, since the start */
-	uint64_t nr_repaired[GROUP_FILE_NR], nr_failed[GROUP_FILE_NR];
+	uint64_t nr_detected[GROUP_ATTRIBUTE_NR]; /* by attribute, since the start */
+	uint64_t nr_repaired[GROUP_ATTRIBUTE_NR], nr_failed[GROUP_ATTRIBUTE_NR];
 };
 
 /* An operator's request: the next round repairs drift, whatever the policy. */
@@ -51,6 +51,14 @@ struct drift_row *drift_open_kubelets(struct drift *drift, const char *path, enu
 void drift_close_kubelets(struct drift *drift, const char *path, enum group_file file,
 			  uint32_t action);
 void drift_fail_kubelets(struct drift *drift, enum group_file file);
+
+/*
+ * A process was moved over the border of the cgroup `path`: its row, which one open row is for all
+ * such processes. It is closed when none is left. Each attempt to move one back is counted.
+ */
+struct drift_row *drift_open_members(struct drift *drift, const char *path);
+void drift_close_members(struct drift *drift, const char *path, uint32_t action);
+void drift_count_members(struct drift *drift, bool is_repaired);
 
 /*
  * The culprit's name arrives through the ring buffer, the change itself through inotify or a

@@ -28,6 +28,7 @@
 #include "ctl/look.h"
 #include "ctl/lookup.h"
 #include "ctl/measured.h"
+#include "ctl/members.h"
 #include "ctl/noise.h"
 #include "ctl/operations.h"
 #include "ctl/page.h"
@@ -89,6 +90,7 @@ struct controller {
 	struct host_groups host;
 	struct discovered discovered;
 	struct kubelet_drift kubelet_drift;
+	struct members members;
 
 	/* Decisions and requests. */
 	struct record record;
@@ -111,6 +113,7 @@ struct controller {
 	struct host_sink host_sink;
 	struct discovery_sink discovery_sink;
 	struct cpuset_sink cpuset_sink;
+	struct member_sink member_sink;
 	struct store_sink store_sink;
 	struct runtime_sink runtime_sink;
 	struct faces_port faces;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/backoff.h"
 #include "ctl/internal.h"
 #include "format/group_path.h"
 #include "lib/hash.h"
@@ -18,9 +19,6 @@
 #include "lib/text.h"
 
 #define SECOND_NS 1000000000ULL
-/* After the first repair, and twice as long after each further one. */
-#define BACKOFF_FIRST_NS   SECOND_NS
-#define BACKOFF_LONGEST_NS (120 * SECOND_NS)
 /* A writer is told before or after the scan that sees the change. */
 #define WRITER_FRESH_NS (10 * SECOND_NS)
 /* In one pass; the others follow with the next scan. */
@@ -152,17 +150,6 @@ static void note_difference(struct controller *controller, const struct kubelet_
 	event_log_add(&controller->events, &event);
 }
 
-static uint64_t backoff_ns(uint32_t nr_repairs)
-{
-	uint64_t delay_ns = BACKOFF_FIRST_NS;
-
-	if (!nr_repairs)
-		return 0;
-	while (--nr_repairs && delay_ns < BACKOFF_LONGEST_NS)
-		delay_ns *= 2;
-	return delay_ns < BACKOFF_LONGEST_NS ? delay_ns : BACKOFF_LONGEST_NS;
-}
-
 static bool is_newer_write(const struct kubelet_file_state *state)
 {
 	return state->writer.ns && state->writer.ns > state->repaired_ns;
@@ -283,7 +270,7 @@ static void judge_difference(struct controller *controller, struct kubelet_round
 
 	if (!state->differed_ns)
 		state->differed_ns = round->now_ns;
-	if (state->nr_repairs >= KUBELET_FIGHT && !state->is_given_up)
+	if (state->nr_repairs >= BACKOFF_FIGHT && !state->is_given_up)
 		tell_fight(round, subject);
 	/* The first scan may have read an old plan and a new value. */
 	if (!state->nr_differed++) {
@@ -310,11 +297,11 @@ static void judge_match(struct controller *controller, struct kubelet_round *rou
 	if (round->now_ns - state->writer.ns >= WRITER_FRESH_NS)
 		state->writer.ns = 0;
 	drift_close_kubelets(&controller->drift, subject->row->path, subject->file, ACTION_NONE);
-	if (state->nr_repairs && round->now_ns - state->repaired_ns >= KUBELET_QUIET_NS) {
+	if (state->nr_repairs && round->now_ns - state->repaired_ns >= BACKOFF_QUIET_NS) {
 		state->nr_repairs = 0;
 		state->opponent.ns = 0;
 	}
-	if (state->nr_repairs >= KUBELET_FIGHT)
+	if (state->nr_repairs >= BACKOFF_FIGHT)
 		tell_fight(round, subject);
 }
 

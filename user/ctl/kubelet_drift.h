@@ -26,10 +26,6 @@
 struct controller;
 
 #define KUBELET_GRACE_NS (15ULL * 1000000000ULL)
-/* This many repairs of a file without a quiet time are a fight, which is a finding. */
-#define KUBELET_FIGHT 3
-/* How long nobody else must have changed the file before earlier repairs are forgotten. */
-#define KUBELET_QUIET_NS (300ULL * 1000000000ULL)
 
 enum kubelet_file { KUBELET_CPUS, KUBELET_MEMS, KUBELET_FILE_NR };
 

@@ -167,11 +167,11 @@ static void write_drift(struct controller *controller, struct exposition *page)
 	const struct drift *drift = &controller->drift;
 
 	exposition_family(page, &metric_families.drift_detected);
-	for (enum group_file file = 0; file < GROUP_FILE_NR; file++)
+	for (enum group_file file = 0; file < GROUP_ATTRIBUTE_NR; file++)
 		exposition_count(page, LABELS({"attribute", attribute_name(file)}),
 				 drift->nr_detected[file]);
 	exposition_family(page, &metric_families.drift_repaired);
-	for (enum group_file file = 0; file < GROUP_FILE_NR; file++) {
+	for (enum group_file file = 0; file < GROUP_ATTRIBUTE_NR; file++) {
 		exposition_count(page,
 				 LABELS({"attribute", attribute_name(file)}, {"result", "ok"}),
 				 drift->nr_repaired[file]);
@@ -180,7 +180,7 @@ static void write_drift(struct controller *controller, struct exposition *page)
 				 drift->nr_failed[file]);
 	}
 	exposition_family(page, &metric_families.drift_open);
-	for (enum group_file file = 0; file < GROUP_FILE_NR; file++)
+	for (enum group_file file = 0; file < GROUP_ATTRIBUTE_NR; file++)
 		exposition_count(page, LABELS({"attribute", attribute_name(file)}),
 				 drift_list_nr_open(&drift->list, file));
 }

@@ -107,6 +107,16 @@ static void add_name(const struct controller *controller, struct waiting *longes
 	add_since(controller, first->since_ns, WAIT_FOR_NAME, "every event", what, longest);
 }
 
+static void add_members(const struct controller *controller, struct waiting *longest)
+{
+	const struct displaced *member = NULL;
+	const uint64_t since_ns = members_since_ns(&controller->members, &member);
+
+	if (since_ns)
+		add_since(controller, since_ns, WAIT_FOR_MEMBERS,
+			  "the repair of a container's members", "a move of a process", longest);
+}
+
 static void add_self_test(const struct controller *controller, struct waiting *longest)
 {
 	char path[GROUP_PATH_MAX], what[GROUP_PATH_MAX];
@@ -129,6 +139,7 @@ void ctl_longest_wait(const struct controller *controller, struct waiting *ret_w
 		  "the read of the containers' memory", "their memory.numa_stat", ret_waiting);
 	add_since(controller, controller->kubelet_drift.writing_since_ns, WAIT_FOR_CPUSETS,
 		  "the repair of a kubelet's containers", "a write of their cpusets", ret_waiting);
+	add_members(controller, ret_waiting);
 	add_since(controller, controller->steering.since_ns, WAIT_FOR_IRQS,
 		  "the masks of interrupts", "a pass over them", ret_waiting);
 	add_since(controller, controller->host.since_ns, WAIT_FOR_HOST, "the host's groups",
@@ -151,6 +162,8 @@ static void waits_in(const struct controller *controller, const struct waiting *
 	const struct pressure_port *pressure = controller->ports.pressure;
 	const struct resident_port *resident = controller->ports.resident;
 	const struct cpuset_port *cpusets = controller->ports.cpusets;
+	const struct member_port *members = controller->ports.members;
+	const struct displaced *member = NULL;
 	const struct irq_port *irq = controller->ports.irq;
 	const struct stranger_port *stranger = controller->ports.stranger;
 	const struct host_port *host = controller->ports.host;
@@ -168,6 +181,10 @@ static void waits_in(const struct controller *controller, const struct waiting *
 		return resident->waits_in(resident->self, text, size);
 	case WAIT_FOR_CPUSETS:
 		return cpusets->waits_in(cpusets->self, text, size);
+	case WAIT_FOR_MEMBERS:
+		if (members_since_ns(&controller->members, &member))
+			members->waits_in(members->self, &member->move, text, size);
+		return;
 	case WAIT_FOR_IRQS:
 		return irq->waits_in(irq->self, text, size);
 	case WAIT_FOR_STRANGERS:
@@ -196,6 +213,9 @@ static const char *remedy_for(const struct waiting *waiting)
 	case WAIT_FOR_CPUSETS:
 		return "the operation cannot be cancelled; cpusets of a kubelet's containers are not "
 		       "put back until it ends";
+	case WAIT_FOR_MEMBERS:
+		return "the operation cannot be cancelled; the process stays where it was moved "
+		       "until it ends, and so do other changes to its pod";
 	case WAIT_FOR_IRQS:
 		return "all pods remain enforced; interrupts may fire on exclusive CPUs until the "
 		       "pass ends";

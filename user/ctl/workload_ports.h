@@ -25,6 +25,50 @@ struct source_sink {
 	void (*waiting)(void *self, bool is_waiting);
 };
 
+/* --- members of containers: user/cgroup/members.c -------------------------------------------------- */
+/* A process that somebody without the right moved over the border of a managed cgroup. */
+struct member_move {
+	uint32_t pid;	      /* of the process, in the initial pid namespace */
+	uint64_t start_ticks; /* its start time: another process with this pid is left alone */
+	uint64_t moved_ticks; /* when it was moved; both since the boot, in 1/100 s */
+	uint64_t from_id;     /* the cgroup that it was in */
+	/* The container whose member it is; 0 = none, it is a stranger. The path is as last known, or "". */
+	uint64_t home_id;
+	char home[GROUP_PATH_MAX];
+	/* The managed cgroup that it was brought into, likewise; 0 = it was taken out of all. */
+	uint64_t inside_id;
+	char inside[GROUP_PATH_MAX];
+	/*
+	 * Set by the port: 0 = it was moved to `to`; -ESRCH = the process has ended; -EALREADY = it is
+	 * no longer where it was moved to, or back; -EAGAIN = it is in another managed cgroup, of which
+	 * another move will tell; -ENOENT = its container has gone; else a negative errno and a sentence.
+	 */
+	int result;
+	uint32_t nr_children; /* that were moved with it */
+	char to[GROUP_PATH_MAX];
+	char error[GROUP_ERROR_MAX];
+};
+
+struct member_port {
+	void *self;
+	/*
+	 * Move the process back: into the cgroup that it was in; if that has gone, a member into its
+	 * container and a stranger into the root cgroup. Children that were born since then where it
+	 * was moved to go with it. Nothing is changed unless the process is still there. 0 =
+	 * sink.ended gets the result, perhaps before this call returns. -EBUSY: an operation on the
+	 * pod has not ended yet. -ENOMEM.
+	 */
+	int (*restore)(void *self, const struct member_move *move);
+	/* The kernel function in which such a call is blocked; "" = unknown. */
+	void (*waits_in)(void *self, const struct member_move *move, char *ret_text, size_t size);
+};
+
+struct member_sink {
+	void *self;
+	/* The call has ended; the move is freed after this one. */
+	void (*ended)(void *self, const struct member_move *move);
+};
+
 /* --- container runtime: user/runtime ------------------------------------------------------------ */
 /* A sandbox of a pod. When it is made anew, a pod has two of them for a while. */
 struct runtime_pod {

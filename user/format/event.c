@@ -354,7 +354,7 @@ void event_words(const struct event_row *row, struct event_words *ret_words)
 	ret_words->kind = event_kind_name(record);
 	ret_words->aspect = aspect_name(record->aspect);
 	ret_words->action = action_name(record->action);
-	if (kind && kind->is_about_file && record->attribute < GROUP_FILE_NR)
+	if (kind && kind->is_about_file && record->attribute < GROUP_ATTRIBUTE_NR)
 		snprintf(ret_words->target, sizeof(ret_words->target), "%s/%s", row->target,
 			 group_file_name(record->attribute));
 	else

@@ -54,7 +54,7 @@ struct event_record {
 	uint32_t kind;		   /* enum event_kind or enum agent_event */
 	enum aspect aspect;	   /* ASPECT_NR = none */
 	uint32_t action;	   /* enum event_action or enum agent_action */
-	enum group_file attribute; /* the managed file concerned; GROUP_FILE_NR = none */
+	enum group_file attribute; /* the managed file concerned; GROUP_ATTRIBUTE_NR = none */
 	/* The process that did it, 0 = none known, and its cgroup, 0 = not known. */
 	uint32_t pid;
 	char comm[EVENT_COMM_LEN];
@@ -127,7 +127,7 @@ struct event_record {
 	((struct event_record){.kind = (kind_),       \
 			       .aspect = ASPECT_NR,   \
 			       .action = ACTION_NONE, \
-			       .attribute = GROUP_FILE_NR})
+			       .attribute = GROUP_ATTRIBUTE_NR})
 
 /* A record in the event log: when it was recorded, and the names behind its ids. */
 struct event_row {

@@ -47,11 +47,11 @@ METRIC(state_writes, "pinfold_state_writes_total", COUNTER, NULL, "result",
        "Writes of the state file.", [PER_NODE] = 2)
 METRIC(drift_detected, "pinfold_drift_detected_total", COUNTER, NULL, "attribute",
        "Differences between the kernel and the ledger that the agent did not cause.",
-       [PER_NODE] = 7)
+       [PER_NODE] = 8)
 METRIC(drift_repaired, "pinfold_drift_repaired_total", COUNTER, NULL, "attribute, result",
-       "Attempts to repair drift.", [PER_NODE] = 14)
+       "Attempts to repair drift.", [PER_NODE] = 16)
 METRIC(drift_open, "pinfold_drift_open", GAUGE, NULL, "attribute",
-       "Differences that are not repaired yet.", [PER_NODE] = 7)
+       "Differences that are not repaired yet.", [PER_NODE] = 8)
 METRIC(guard_up, "pinfold_guard_active", GAUGE, NULL, NULL,
        "1 while the guard is active; 0 if it is inactive, partial or unknown.", [PER_NODE] = 1)
 METRIC(guard_enforcing, "pinfold_guard_enforcing", GAUGE, NULL, "aspect",

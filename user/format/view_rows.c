@@ -38,7 +38,7 @@ struct json_object *view_state(const struct view_state *row)
 static const struct field_desc drift_fields[] = {
 	TEXT(view_drift, cgroup, "drift", HEAD, "Where, below the cgroup mount."),
 	TEXT(view_drift, attribute, NULL, HEAD,
-	     "cpus, mems, quota, weight, memory, partition, freeze or affinity."),
+	     "cpus, mems, quota, weight, memory, partition, freeze, members or affinity."),
 	ANSWER(view_drift, open, NULL, HEAD, "The kernel still differs."),
 	TIME(view_drift, since_ns, "since", HEAD, "When it was first seen."),
 	TIME(view_drift, repaired_ns, "repaired", HEAD | OR_NULL,

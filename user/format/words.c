@@ -98,8 +98,9 @@ const char *attribute_name(enum group_file file)
 		[GROUP_CPU_MAX] = "quota",
 		[GROUP_MEMORY_MAX] = "memory",
 		[GROUP_FREEZE] = "freeze",
+		[GROUP_MEMBERS] = "members",
 	};
-	_Static_assert(ARRAY_SIZE(names) == GROUP_FILE_NR, "a name for each file");
+	_Static_assert(ARRAY_SIZE(names) == GROUP_ATTRIBUTE_NR, "a name for each file");
 
 	return names[file];
 }

@@ -24,7 +24,10 @@ enum group_file {
 	GROUP_CPU_MAX,
 	GROUP_MEMORY_MAX,
 	GROUP_FREEZE, /* nothing that pinfold does freezes a cgroup, so it is always to be "0" */
-	GROUP_FILE_NR
+	GROUP_FILE_NR,
+	/* What follows is only an attribute of drift and events: no plan writes it, no look reads it. */
+	GROUP_MEMBERS = GROUP_FILE_NR, /* who is in the cgroup */
+	GROUP_ATTRIBUTE_NR
 };
 const char *group_file_name(enum group_file file); /* "cpuset.cpus", … */
 

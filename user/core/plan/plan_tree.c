@@ -27,9 +27,10 @@ const char *group_file_name(enum group_file file)
 		[GROUP_CPU_MAX] = "cpu.max",
 		[GROUP_MEMORY_MAX] = "memory.max",
 		[GROUP_FREEZE] = "cgroup.freeze",
+		[GROUP_MEMBERS] = "cgroup.procs",
 	};
 
-	_Static_assert(ARRAY_SIZE(names) == GROUP_FILE_NR, "a name for each file");
+	_Static_assert(ARRAY_SIZE(names) == GROUP_ATTRIBUTE_NR, "a name for each file");
 	return names[file];
 }
 

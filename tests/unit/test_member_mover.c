@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: cgroup format core lib
+/*
+ * Moving a process back over the border of a container: where to, only if it is still where the move put
+ * it, never another process with its number, and with the children that were born there.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/wait.h>
+
+#include "cgroup/manager.h"
+#include "cgroup/members.h"
+#include "cgroup_scene.h"
+#include "lib/file.h"
+
+#define MAIN  "pinfold.slice/poda/main"
+#define INNER "pinfold.slice/poda/main/inner"
+#define OTHER "pinfold.slice/podb/other"
+#define HOST  "user.slice/shell"
+#define AWAY  "user.slice/away"
+#define START 9
+#define MOVED 500
+#define GONE  1 /* no directory has this inode */
+
+static struct groups *groups;
+static struct member_mover *mover;
+static pid_t child, offspring[3];
+static const char *lands_in; /* where the kernel has the child after a write; NULL = where it was */
+static int path_error;	     /* what asking for a path by number answers */
+static unsigned int nr_ended;
+static struct member_move ended;
+
+/* --- a kernel that moves ------------------------------------------------------------------------ */
+
+static uint64_t id_of(const char *path)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "cg/%s", path);
+	return inode_of(name);
+}
+
+static void show(pid_t pid, pid_t parent, unsigned int start_ticks, const char *path)
+{
+	char name[64], text[GROUP_PATH_MAX + 16];
+
+	snprintf(name, sizeof(name), "proc/%d/stat", pid);
+	snprintf(text, sizeof(text), "%d (a) S %d 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %u 0 0 1\n",
+		 pid, parent, start_ticks);
+	put(name, text);
+	snprintf(name, sizeof(name), "proc/%d/cgroup", pid);
+	snprintf(text, sizeof(text), "0::/%s\n", path);
+	put(name, text);
+}
+
+/* The question where the process was comes right before the write, and where it is was read before. */
+static int path_of(const struct dir *dir, uint64_t id, char *ret_path, size_t size)
+{
+	static const char *const paths[] = {MAIN, INNER, OTHER, HOST, AWAY};
+
+	if (lands_in)
+		show(child, 1, START, lands_in);
+	if (path_error)
+		return path_error;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		if (id_of(paths[i]) == id) {
+			snprintf(ret_path, size, "%s", paths[i]);
+			return 0;
+		}
+	return -ENOENT;
+}
+
+static void note_end(void *self, const struct member_move *move)
+{
+	nr_ended++;
+	ended = *move;
+}
+
+static const struct member_sink sink = {NULL, note_end};
+
+static pid_t fork_idle(void)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	/* A child that the test forgets must not wait forever. */
+	alarm(60);
+	for (;;)
+		pause();
+}
+
+static void end_process(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* --- the scene ---------------------------------------------------------------------------------- */
+
+static void open_mover(bool may_write)
+{
+	struct member_options options = {.path_of = path_of};
+
+	groups = open_fake(may_write);
+	options.groups = groups;
+	assert_int_equal(member_mover_open(&options, &mover), 0);
+	member_mover_listen(mover, &sink);
+}
+
+static void close_mover(void)
+{
+	member_mover_close(mover);
+	groups_close(groups);
+}
+
+static int set_up_mover(void **state)
+{
+	if (set_up(state))
+		return -1;
+	put_pod();
+	put_group(OTHER, "", "4-7\n", true);
+	put_group(HOST, "", "0-1\n", true);
+	put_group(AWAY, "", "0-1\n", true);
+	child = fork_idle();
+	lands_in = NULL;
+	path_error = 0;
+	nr_ended = 0;
+	open_mover(true);
+	return 0;
+}
+
+static int tear_down_mover(void **state)
+{
+	close_mover();
+	end_process(child);
+	for (size_t i = 0; i < ARRAY_SIZE(offspring); i++) {
+		if (offspring[i])
+			end_process(offspring[i]);
+		offspring[i] = 0;
+	}
+	return tear_down(state);
+}
+
+static struct member_move member_move(void)
+{
+	return (struct member_move){.pid = (uint32_t)child,
+				    .start_ticks = START,
+				    .moved_ticks = MOVED,
+				    .from_id = id_of(INNER),
+				    .home_id = id_of(MAIN),
+				    .home = MAIN};
+}
+
+static struct member_move stranger_move(void)
+{
+	return (struct member_move){.pid = (uint32_t)child,
+				    .start_ticks = START,
+				    .moved_ticks = MOVED,
+				    .from_id = id_of(HOST),
+				    .inside_id = id_of(MAIN),
+				    .inside = MAIN};
+}
+
+/* The child is in `found`, and a write gets it to `to`. */
+static int restore(struct member_move move, const char *found, const char *to)
+{
+	struct member_port port = member_mover_port(mover);
+	unsigned int nr_before = nr_ended;
+
+	show(child, 1, START, found);
+	lands_in = to;
+	assert_int_equal(port.restore(port.self, &move), 0);
+	assert_int_equal(nr_ended, nr_before + 1);
+	assert_int_equal(ended.pid, move.pid);
+	return ended.result;
+}
+
+/* The last process that was written there; 0 = none. */
+static pid_t written(const char *path)
+{
+	char name[GROUP_PATH_MAX + 600], *text cleanup_free = NULL;
+
+	snprintf(name, sizeof(name), "%s/cg/%s/cgroup.procs", root, path);
+	assert_int_equal(file_read_line(AT_FDCWD, name, &text), 0);
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+static void expect_untouched(void)
+{
+	static const char *const paths[] = {MAIN, INNER, OTHER, HOST, AWAY, "."};
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		assert_int_equal(written(paths[i]), 0);
+}
+
+/* --- where to ----------------------------------------------------------------------------------- */
+
+static void a_member_goes_where_it_was(void **state)
+{
+	assert_int_equal(restore(member_move(), AWAY, INNER), 0);
+	assert_string_equal(ended.to, INNER);
+	assert_int_equal(written(INNER), child);
+	assert_int_equal(written(MAIN), 0);
+}
+
+static void a_member_whose_place_has_gone_goes_into_its_container(void **state)
+{
+	struct member_move move = member_move();
+
+	move.from_id = GONE;
+	assert_int_equal(restore(move, AWAY, MAIN), 0);
+	assert_string_equal(ended.to, MAIN);
+	assert_int_equal(written(MAIN), child);
+}
+
+static void a_stranger_goes_where_it_was(void **state)
+{
+	assert_int_equal(restore(stranger_move(), INNER, HOST), 0);
+	assert_string_equal(ended.to, HOST);
+	assert_int_equal(written(HOST), child);
+}
+
+static void a_stranger_whose_place_has_gone_goes_into_the_root(void **state)
+{
+	struct member_move move = stranger_move();
+
+	move.from_id = GONE;
+	assert_int_equal(restore(move, MAIN, ""), 0);
+	assert_string_equal(ended.to, "");
+	assert_int_equal(written("."), child);
+}
+
+/* It has children of its own now, for example, and therefore no processes. */
+static void a_stranger_whose_place_takes_nobody_goes_into_the_root(void **state)
+{
+	char name[600];
+
+	snprintf(name, sizeof(name), "%s/cg/" HOST "/cgroup.procs", root);
+	assert_int_equal(unlink(name), 0);
+	assert_int_equal(mkdir(name, 0755), 0);
+	assert_int_equal(restore(stranger_move(), MAIN, ""), 0);
+	assert_int_equal(written("."), child);
+}
+
+static void from_another_container_it_goes_back(void **state)
+{
+	struct member_move move = member_move();
+
+	move.inside_id = id_of(OTHER);
+	assert_int_equal(restore(move, OTHER, INNER), 0);
+	assert_int_equal(written(INNER), child);
+}
+
+/* Without the capability to open a cgroup by its number, the last path that is known serves. */
+static void where_numbers_cannot_be_asked_the_known_path_serves(void **state)
+{
+	path_error = -EPERM;
+	assert_int_equal(restore(member_move(), AWAY, MAIN), 0);
+	assert_string_equal(ended.to, MAIN);
+	assert_int_equal(written(MAIN), child);
+	assert_int_equal(restore(stranger_move(), MAIN, ""), 0);
+	assert_int_equal(written("."), child);
+}
+
+static void of_a_container_that_has_gone_nothing_is_left_to_do(void **state)
+{
+	struct member_move move = member_move();
+
+	move.from_id = move.home_id = GONE;
+	*move.home = '\0';
+	assert_int_equal(restore(move, AWAY, NULL), -ENOENT);
+	expect_untouched();
+}
+
+/* --- what is left alone ------------------------------------------------------------------------- */
+
+static void another_process_with_the_number_is_left_alone(void **state)
+{
+	struct member_move move = member_move();
+
+	move.start_ticks = START - 1;
+	assert_int_equal(restore(move, AWAY, INNER), -ESRCH);
+	expect_untouched();
+}
+
+static void a_process_that_has_ended_is_left_alone(void **state)
+{
+	struct member_move move = member_move();
+
+	/* It has ended, and nobody has waited for it yet. */
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	assert_int_equal(restore(move, AWAY, INNER), -ESRCH);
+	waitpid(child, NULL, 0);
+	assert_int_equal(restore(move, AWAY, INNER), -ESRCH);
+	expect_untouched();
+}
+
+static void what_is_no_longer_there_is_left_alone(void **state)
+{
+	struct member_move move = stranger_move();
+
+	assert_int_equal(restore(member_move(), INNER, NULL), -EALREADY);
+	assert_int_equal(restore(member_move(), MAIN, NULL), -EALREADY);
+	assert_int_equal(restore(move, AWAY, NULL), -EALREADY);
+	/* In another container: the event of that move follows, or it was lawful. */
+	assert_int_equal(restore(member_move(), OTHER, NULL), -EAGAIN);
+	assert_int_equal(restore(move, OTHER, NULL), -EAGAIN);
+	/* A name that only begins like it. */
+	assert_int_equal(restore(move, "pinfold.slice/poda/main2", NULL), -EAGAIN);
+	/* Nobody is in a cgroup that has gone. */
+	move.inside_id = GONE;
+	assert_int_equal(restore(move, AWAY, NULL), -EALREADY);
+	expect_untouched();
+}
+
+static void an_agent_that_writes_nothing_moves_nobody(void **state)
+{
+	close_mover();
+	open_mover(false);
+	assert_int_equal(restore(member_move(), AWAY, INNER), -EROFS);
+	expect_untouched();
+}
+
+static void another_mover_that_was_faster_is_told(void **state)
+{
+	const int r = restore(member_move(), AWAY, AWAY);
+
+	expect_failure(-EREMOTEIO, r, ended.error, "another program moves it");
+}
+
+/* --- children ----------------------------------------------------------------------------------- */
+
+/* One was born there, and bore one; one is of somebody else, and one older than the move. */
+static void children_that_were_born_there_go_with_it(void **state)
+{
+	char list[160], name[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(offspring); i++)
+		offspring[i] = fork_idle();
+	show(offspring[0], child, MOVED, MAIN);
+	show(offspring[1], offspring[0], MOVED + 1, MAIN);
+	show(offspring[2], child, MOVED - 1, MAIN);
+	snprintf(list, sizeof(list), "%d\n%d\n%d\n%d\n%d\n", getpid(), offspring[2], offspring[1],
+		 child, offspring[0]);
+	show(getpid(), 1, MOVED + 7, MAIN);
+	snprintf(name, sizeof(name), "cg/%s/cgroup.procs", MAIN);
+	put(name, list);
+	assert_int_equal(restore(stranger_move(), MAIN, HOST), 0);
+	assert_int_equal(ended.nr_children, 2);
+	/* the grandchild is the last, because the list has it before its parent */
+	assert_int_equal(written(HOST), offspring[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_mover, tear_down_mover)
+		TEST(a_member_goes_where_it_was),
+		TEST(a_member_whose_place_has_gone_goes_into_its_container),
+		TEST(a_stranger_goes_where_it_was),
+		TEST(a_stranger_whose_place_has_gone_goes_into_the_root),
+		TEST(a_stranger_whose_place_takes_nobody_goes_into_the_root),
+		TEST(from_another_container_it_goes_back),
+		TEST(where_numbers_cannot_be_asked_the_known_path_serves),
+		TEST(of_a_container_that_has_gone_nothing_is_left_to_do),
+		TEST(another_process_with_the_number_is_left_alone),
+		TEST(a_process_that_has_ended_is_left_alone),
+		TEST(what_is_no_longer_there_is_left_alone),
+		TEST(an_agent_that_writes_nothing_moves_nobody),
+		TEST(another_mover_that_was_faster_is_told),
+		TEST(children_that_were_born_there_go_with_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
