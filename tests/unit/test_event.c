@@ -389,7 +389,7 @@ static void values_have_their_names(void **state)
 	static const char *const actions[] = {"allow", "audit", "deny", "none", "repair", "", ""};
 	static const char *const modes[] = {"off", "audit", "enforce", "unknown"};
 	static const char *const attributes[] = {"mems",  "cpus",   "partition", "weight",
-						 "quota", "memory", "freeze"};
+						 "quota", "memory", "freeze",	 "members"};
 	static const char *const causes[] = {"unknown", "systemd", "runtime",
 					     "kubelet", "user",	   "kernel"};
 
