@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <systemd/sd-event.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 
@@ -282,9 +283,23 @@ struct lease_port bpf_backend_lease_port(struct bpf_backend *backend)
 	return (struct lease_port){.self = backend, .set = backend_set_lease};
 }
 
+/*
+ * Where there is no guard, the watch is the first that asks who the agent is: it would report our own
+ * moves, and they would be undone. Its programs report nothing before the policy that follows.
+ */
+static int enter_watch(struct bpf_backend *backend, bool knew_us)
+{
+	int r = knew_us || backend->maps.actor_tasks < 0
+			? 0
+			: policy_enter_agent(&backend->maps, getpid());
+
+	return r ? log_err(r, "bpf: enter the agent among the actors; no events are read") : 0;
+}
+
 static int on_loaded(sd_event_source *source, int fd, uint32_t events, void *self)
 {
 	struct bpf_backend *backend = self;
+	const bool knew_us = backend->maps.actor_tasks >= 0;
 
 	sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	if (!load_thread_end(&backend->load, &backend->objects))
@@ -292,7 +307,7 @@ static int on_loaded(sd_event_source *source, int fd, uint32_t events, void *sel
 	if (backend->load.result == -ESTALE)
 		say_newer(backend);
 	backend_say_inherited(backend);
-	if (!start_reading(backend))
+	if (!start_reading(backend) && !enter_watch(backend, knew_us))
 		backend_listen(backend);
 	say_objects(backend);
 	if (backend->sink.completed)
