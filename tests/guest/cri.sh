@@ -107,20 +107,36 @@ pod_security()
 	nested 1 "$BUILT"
 }
 
-# cgroup parent, security context
+# cgroup parent, security context, and in POD_RESOURCES what the pod as a whole has: as for resources
 pod_linux()
 {
 	text 1 "$1"
 	build pod_security
 	nested 2 "$BUILT"
+	[[ -z ${POD_RESOURCES:-} ]] && return
+	# shellcheck disable=SC2086
+	build resources $POD_RESOURCES
+	nested 5 "$BUILT"
 }
 
-# pod_config NAME PARENT
+annotation()
+{
+	text 1 "${1%%=*}"
+	text 2 "${1#*=}"
+}
+
+# pod_config NAME PARENT: with the annotations in POD_ANNOTATIONS, which are KEY=VALUE and have no blanks
 pod_config()
 {
+	local pair
+
 	build pod_metadata "$1"
 	nested 1 "$BUILT"
 	text 3 $POD_LOGS
+	for pair in ${POD_ANNOTATIONS:-}; do
+		build annotation "$pair"
+		nested 7 "$BUILT"
+	done
 	build pod_linux "$2"
 	nested 8 "$BUILT"
 }

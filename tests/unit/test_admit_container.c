@@ -174,12 +174,16 @@ static void cpus_that_a_container_has_are_adopted(void **state)
 	create(&fixture, "b", QOS_GUARANTEED, "x", CONTAINER_APP, 3000);
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		cpus = cpus_of(wrong[i]);
-		assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container, &cpus, 0),
-				 -ENOTSUP);
+		assert_int_equal(
+			container_prepare_as(fixture.ledger, &pod, &container,
+					     &(struct container_found){.cpus = cpus, .nodes = 0}),
+			-ENOTSUP);
 		assert_null(ledger_find(fixture.ledger, "a"));
 	}
 	cpus = cpus_of("5-6");
-	assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container, &cpus, 0), 0);
+	assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container,
+					      &(struct container_found){.cpus = cpus, .nodes = 0}),
+			 0);
 	ledger_commit(fixture.ledger);
 	assert_holds(&fixture, "a", "one", "5-6");
 	assert_cpus(ledger_shared_pool(fixture.ledger), "4,7");
@@ -240,10 +244,12 @@ static void policies_that_need_whole_pods_are_named(void **state)
 	policy.align = ALIGN_SINGLE_NUMA_NODE;
 	assert_int_equal(container_check_policy(&policy, error, sizeof(error)), 0);
 	policy.scope = ALIGN_SCOPE_POD;
+	assert_int_equal(container_check_policy(&policy, error, sizeof(error)), 0);
+	policy.memory = MEMORY_POLICY_STATIC;
 	assert_int_equal(container_check_policy(&policy, error, sizeof(error)), -EINVAL);
-	assert_string_equal(error, "topologyManagerScope: pod is not supported for pods of a "
-				   "container runtime: it needs to know all containers of a pod, "
-				   "and a runtime names them one by one");
+	assert_string_equal(error, "topologyManagerScope: pod is supported for pods of a container "
+				   "runtime only without memoryManagerPolicy: Static, because a "
+				   "runtime names the containers of a pod one by one");
 }
 
 /* Its CPUs are taken from the pool of the pods whose cgroups are planned, and that is all. */

@@ -231,8 +231,10 @@ static void nodes_in_use_are_taken_over(void **state)
 	create(&fixture, "b", "one", CONTAINER_APP, 1000, 4);
 	/* Its nodes; none; and one where others have the memory. */
 	for (node_mask_t nodes = 2;; nodes = nodes == 2 ? 0 : 1) {
-		assert_int_equal(
-			container_prepare_as(fixture.ledger, &pod, &container, &cpus, nodes), 0);
+		assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container,
+						      &(struct container_found){.cpus = cpus,
+										.nodes = nodes}),
+				 0);
 		ledger_commit(fixture.ledger);
 		assert_cpus(ledger_find_grant(ledger_find(fixture.ledger, "a"), "one")->cpus,
 			    "5-6");
@@ -252,9 +254,12 @@ static void nodes_of_a_shared_container_are_taken_over(void **state)
 	const struct cpuset cpus = cpus_of("1-7");
 	FIXTURE(fixture);
 
-	assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container, &cpus, 0),
+	assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container,
+					      &(struct container_found){.cpus = cpus, .nodes = 0}),
 			 -ENOTSUP);
-	assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container, &cpus, 2), 0);
+	assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container,
+					      &(struct container_found){.cpus = cpus, .nodes = 2}),
+			 0);
 	ledger_commit(fixture.ledger);
 	assert_int_equal(mems_of(&fixture, "a", "half"), 2);
 	assert_true(cpuset_is_empty(ledger_find(fixture.ledger, "a")->held));
@@ -271,7 +276,9 @@ static void cpus_are_not_given_up_for_memory(void **state)
 	create(&fixture, "c", "one", CONTAINER_APP, 1000, 5);
 	assert_int_equal(mems_of(&fixture, "c", "one"), 2);
 	/* It runs, and there is no room for its memory anywhere. */
-	assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container, &cpus, 1), 0);
+	assert_int_equal(container_prepare_as(fixture.ledger, &pod, &container,
+					      &(struct container_found){.cpus = cpus, .nodes = 1}),
+			 0);
 	ledger_commit(fixture.ledger);
 	assert_true(prepare(&fixture, "a", &container).admitted);
 	assert_int_equal(mems_of(&fixture, "a", "one"), 0);

@@ -145,14 +145,16 @@ static void a_ledger_must_be_possible(void **state)
 /* Its containers become known one by one. */
 static void a_runtime_excludes_policies_for_whole_pods(void **state)
 {
+#define SCOPE "topologyManagerPolicy: restricted\ntopologyManagerScope: pod\n"
+#define MEMORY                                                                         \
+	"memoryManagerPolicy: Static\nkubeReserved: {memory: 1Gi}\nevictionHard: {}\n" \
+	"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\n"
 #define NRI "reservedSystemCPUs: \"0\"\nsources: {nri: /run/nri.sock}\n"
 	assert_string_equal(verdict(NRI), "");
 	assert_string_equal(verdict(NRI "topologyManagerPolicy: restricted\n"), "");
-	refuses(NRI "topologyManagerPolicy: restricted\ntopologyManagerScope: pod\n",
-		"sources.nri: topologyManagerScope: pod is not supported");
-	assert_string_equal(verdict("mode: observe\n" NRI "topologyManagerPolicy: restricted\n"
-				    "topologyManagerScope: pod\n"),
-			    "");
+	assert_string_equal(verdict(NRI SCOPE), "");
+	refuses(NRI SCOPE MEMORY, "sources.nri: topologyManagerScope: pod is supported");
+	assert_string_equal(verdict("mode: observe\n" NRI SCOPE MEMORY), "");
 }
 
 int main(void)

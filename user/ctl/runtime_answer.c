@@ -45,7 +45,7 @@ bool ctl_runtime_is_exclusive(const struct controller *controller, const char *u
 
 /* What a container is to have. */
 struct due {
-	bool is_owner;	   /* of exclusive CPUs */
+	bool is_owner;	   /* of CPUs that only its pod has */
 	node_mask_t nodes; /* that it is pinned to; 0 = none, and then it keeps what it has */
 	struct cpuset cpus;
 };
@@ -59,7 +59,7 @@ static void find_due(const struct controller *controller, const struct runtime_r
 {
 	const struct grant *grant = ctl_runtime_grant(controller, row->uid, row->name);
 
-	ret_due->is_owner = grant && grant->isolation == ISOLATION_CONTAINER;
+	ret_due->is_owner = grant && grant->isolation != ISOLATION_HOST;
 	ret_due->nodes = grant ? grant->mems : 0;
 	ret_due->cpus = grant ? *ledger_effective(controller->ledger, grant)
 			      : *ledger_shared_pool(controller->ledger);

@@ -76,7 +76,7 @@ static int keep(struct controller *controller, const struct pod_spec *pod, const
 {
 	const struct grant *grant = ctl_runtime_grant(controller, pod->uid, name);
 	/* What the runtime is told of it, others must never get. */
-	bool must_last = grant && (grant->isolation == ISOLATION_CONTAINER || grant->mems);
+	bool must_last = grant && (grant->isolation != ISOLATION_HOST || grant->mems);
 	int r = ctl_runtime_note_running(controller, pod->uid);
 
 	if (!r)

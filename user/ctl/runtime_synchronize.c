@@ -44,6 +44,21 @@ static bool is_shared(const struct controller *controller, const struct runtime_
 	return false;
 }
 
+/* What the runtime has recorded for all containers of the pod, which are in its bubble. */
+static struct cpuset recorded_of_pod(const struct runtime_snapshot *snapshot, const char *pod_id)
+{
+	struct cpuset all = CPUSET_EMPTY;
+
+	for (uint32_t i = 0; i < snapshot->nr_containers; i++) {
+		const struct runtime_container *container = &snapshot->containers[i];
+		struct cpuset cpus = cpuset_of_text(container->cpus);
+
+		if (!strcmp(container->pod->id, pod_id))
+			cpuset_union(&all, &cpus);
+	}
+	return all;
+}
+
 /*
  * CPUs that the runtime has recorded for it stay as they are, if it is entitled to so many, and so do
  * the nodes of pinned memory.
@@ -51,14 +66,17 @@ static bool is_shared(const struct controller *controller, const struct runtime_
 static void adopt(struct controller *controller, const struct runtime_snapshot *snapshot,
 		  const struct runtime_container *container)
 {
-	struct cpuset cpus;
+	const struct pod_spec *pod = container->pod->spec;
+	struct container_found found = {.nodes = recorded_nodes(controller, container)};
 
-	if (ctl_runtime_grant(controller, container->pod->spec->uid, container->spec->name))
+	if (ctl_runtime_grant(controller, pod->uid, container->spec->name))
 		return;
-	if (cpuset_parse(container->cpus, strlen(container->cpus), &cpus) ||
-	    cpuset_is_empty(&cpus) || is_shared(controller, snapshot, container, &cpus) ||
-	    container_prepare_as(controller->ledger, container->pod->spec, container->spec, &cpus,
-				 recorded_nodes(controller, container)))
+	if (cpuset_parse(container->cpus, strlen(container->cpus), &found.cpus) ||
+	    cpuset_is_empty(&found.cpus) || is_shared(controller, snapshot, container, &found.cpus))
+		return;
+	if (container_wants_bubble(controller->ledger, pod))
+		found.pod_cpus = recorded_of_pod(snapshot, container->pod->id);
+	if (container_prepare_as(controller->ledger, pod, container->spec, &found))
 		return;
 	/* Not yet durable, but the runtime has recorded the same. */
 	ledger_commit(controller->ledger);
@@ -148,7 +166,7 @@ static void note_found(struct controller *controller, const struct runtime_conta
 	if (!row)
 		return;
 	grant = ctl_runtime_grant(controller, row->uid, row->name);
-	is_owner = grant && grant->isolation == ISOLATION_CONTAINER;
+	is_owner = grant && grant->isolation != ISOLATION_HOST;
 	runtime_rows_place(&controller->runtimes, container->id, container->cgroup);
 	row->told_nodes = recorded_nodes(controller, container);
 	/*

@@ -26,6 +26,7 @@ void assign_begin(struct assignment *assignment, struct ledger *ledger, struct l
 	assignment->memory_reuse.nr = 0;
 	assignment->is_whole = policy->align != ALIGN_NONE && policy->scope == ALIGN_SCOPE_POD;
 	assignment->nr_steps = assignment->is_whole ? 1 : pod->nr_grants;
+	assignment->is_joining = false;
 	assignment->is_resize = false;
 	assignment->nr_done = 0;
 	assignment->outcome = ASSIGN_OK;
@@ -76,11 +77,17 @@ int assign_align(struct assignment *assignment)
 	if (assignment->is_aligned) {
 		offers_make(ledger, assignment->pod, assignment->container, assignment->reuse,
 			    &assignment->memory_reuse, &assignment->offers);
+		if (assignment->is_joining)
+			offers_join(ledger, assignment->pod, assignment->reuse,
+				    &assignment->offers);
 		r = offers_align(ledger, &assignment->offers, &assignment->alignment);
 		if (r)
 			return r;
 	}
 	if (!assignment->alignment.admitted) {
+		/* It is the pod, with what it holds, that does not fit. */
+		if (assignment->is_joining)
+			assignment->container = UINT32_MAX;
 		assignment->outcome = ASSIGN_UNALIGNED;
 		return 0;
 	}

@@ -37,6 +37,8 @@ struct assignment {
 	struct cpu_reuse *reuse; /* borrowed */
 	struct memory_reuse memory_reuse;
 	bool is_whole; /* the pod is aligned as a whole */
+	/* One container, on nodes that suit it and what the pod holds already. */
+	bool is_joining;
 	/* resize.c: the pod keeps what it has, and the request includes it. */
 	bool is_resize;
 	uint32_t resized; /* the only container whose size changes; UINT32_MAX = each may */

@@ -12,11 +12,13 @@
 
 int container_check_policy(const struct policy *policy, char *error, size_t error_size)
 {
-	if (policy->align != ALIGN_NONE && policy->scope == ALIGN_SCOPE_POD) {
+	/* The budget of a pod would be pinned before its containers are known, which is not built. */
+	if (policy->align != ALIGN_NONE && policy->scope == ALIGN_SCOPE_POD &&
+	    policy->memory == MEMORY_POLICY_STATIC) {
 		snprintf(error, error_size,
-			 "topologyManagerScope: pod is not supported for pods of a container "
-			 "runtime: it needs to know all containers of a pod, and a runtime names "
-			 "them one by one");
+			 "topologyManagerScope: pod is supported for pods of a container runtime "
+			 "only without memoryManagerPolicy: Static, because a runtime names the "
+			 "containers of a pod one by one");
 		return -EINVAL;
 	}
 	/* What the kubelet leaves to later containers is forgotten between them: struct memory_reuse. */
@@ -91,6 +93,9 @@ static void remove_container(struct ledger *ledger, struct ledger_pod *pod, uint
 	struct memory_pod memory = ledger_memory_pod(pod);
 
 	cpu_remove(ledger_edit_shared_pool(ledger), pod, index);
+	/* The other containers of the pod share what its slice had. */
+	if (pod->has_bubble)
+		cpu_resize_finish(pod);
 	if (pod->memory) {
 		memory_remove(ledger_memory_manager(ledger), ledger_edit_memory_state(ledger),
 			      &memory, index);
@@ -139,13 +144,33 @@ static struct ledger_pod *edit_pod(struct ledger *ledger, const struct pod_spec 
 	return edited;
 }
 
-/* The number of exclusive CPUs that it is to have; 0 = it belongs on the shared pool. */
+static bool is_bubble_pod(const struct ledger *ledger, const struct pod_spec *spec,
+			  enum qos_class qos)
+{
+	return cpu_is_bubble_pod(ledger_cpu_manager(ledger), spec, qos);
+}
+
+/* Is it to have its budget as a bubble? A budget of no whole CPUs makes none: all containers share. */
+static bool wants_bubble(const struct ledger *ledger, const struct pod_spec *spec,
+			 enum qos_class qos)
+{
+	return is_bubble_pod(ledger, spec, qos) && cpu_bubble_count(spec, qos);
+}
+
+bool container_wants_bubble(const struct ledger *ledger, const struct pod_spec *pod)
+{
+	return wants_bubble(ledger, pod, pod_qos(pod));
+}
+
+/* The number of exclusive CPUs that it is to have; 0 = it belongs on a shared pool. */
 static uint32_t entitlement(const struct ledger *ledger, const struct ledger_pod *pod,
 			    uint32_t index)
 {
 	const struct cpu_manager *manager = ledger_cpu_manager(ledger);
 
 	if (pod->spec->has_pod_resources && !manager->policy->pod_level_managers)
+		return 0;
+	if (is_bubble_pod(ledger, pod->spec, pod->qos) && !cpu_bubble_count(pod->spec, pod->qos))
 		return 0;
 	return cpu_exclusive_count(manager, pod->spec, pod->qos, index);
 }
@@ -174,7 +199,8 @@ static bool lacks_memory(const struct ledger *ledger, const struct ledger_pod *p
 static bool has_its_share(const struct ledger *ledger, const struct ledger_pod *pod, uint32_t index)
 {
 	return pod->grants[index].isolation != ISOLATION_HOST ||
-	       (!entitlement(ledger, pod, index) && !lacks_memory(ledger, pod, index));
+	       (!wants_bubble(ledger, pod->spec, pod->qos) && !entitlement(ledger, pod, index) &&
+		!lacks_memory(ledger, pod, index));
 }
 
 /*
@@ -220,20 +246,49 @@ static void fill_reuse(const struct ledger_pod *pod, struct cpu_reuse *reuse)
 			cpuset_subtract(&reuse->cpus, pod->grants[i].cpus);
 }
 
+/*
+ * With pod scope, a pod-level budget is taken as a whole for the first container that is to run in it.
+ * Without one, each container is aligned together with what the pod holds already.
+ */
+static void choose_steps(struct assignment *assignment, uint32_t index)
+{
+	const bool is_whole = assignment->is_whole;
+	const struct ledger_pod *pod = assignment->pod;
+
+	if (is_whole && is_bubble_pod(assignment->ledger, pod->spec, pod->qos))
+		return;
+	assignment->is_whole = false;
+	assignment->is_joining = is_whole;
+	assignment->nr_done = index;
+	assignment->nr_steps = index + 1;
+}
+
+static void join_bubble(struct assignment *assignment, uint32_t index)
+{
+	assignment->container = index;
+	assignment->cpu_result = cpu_join_bubble(ledger_cpu_manager(assignment->ledger),
+						 assignment->pod, index, NULL,
+						 &assignment->cpu_shortage);
+	if (assignment->cpu_result)
+		assignment->outcome = ASSIGN_NO_CPUS;
+}
+
 static int assign_one(struct ledger *ledger, struct ledger_pod *pod, uint32_t index,
 		      struct decision *decision)
 {
 	struct assignment *assignment cleanup_free = malloc(sizeof(*assignment));
 	struct cpu_reuse reuse;
-	int r;
+	int r = 0;
 
 	if (!assignment)
 		return -ENOMEM;
 	fill_reuse(pod, &reuse);
 	assign_begin(assignment, ledger, pod, &reuse);
-	assignment->nr_done = index;
-	assignment->nr_steps = index + 1;
-	r = assign_finish(assignment);
+	choose_steps(assignment, index);
+	if (pod->has_bubble)
+		join_bubble(assignment, index);
+	else
+		r = assign_finish(assignment);
 	if (r)
 		return r;
 	if (assignment->outcome)
@@ -341,10 +396,44 @@ static int grant_running(struct ledger *ledger, struct ledger_pod *pod, uint32_t
 	return 0;
 }
 
-/* `cpus` NULL: on the shared pool. */
+/* Take these CPUs for its budget, and more near them if they are fewer. */
+static int take_bubble(struct ledger *ledger, struct ledger_pod *pod, const struct cpuset *bubble)
+{
+	struct cpu_shortage shortage;
+
+	if (cpuset_is_empty(bubble) ||
+	    cpuset_count(bubble) > cpu_bubble_count(pod->spec, pod->qos) ||
+	    !are_free(ledger, bubble))
+		return -ENOTSUP;
+	pod->has_bubble = true;
+	*ledger_pod_edit(pod, pod->bubble) = *bubble;
+	*ledger_pod_edit(pod, pod->held) = *bubble;
+	cpuset_subtract(ledger_edit_shared_pool(ledger), bubble);
+	if (cpu_resize_bubble(ledger_cpu_manager(ledger), ledger_edit_shared_pool(ledger), pod,
+			      NULL, &shortage))
+		return -ENOTSUP;
+	*ledger_pod_edit(pod, pod->bubble_baseline) = *pod->bubble;
+	return 0;
+}
+
+/* What the containers of the pod share follows from the slices of the others. */
+static int grant_in_bubble(struct ledger *ledger, struct ledger_pod *pod, uint32_t index,
+			   const struct container_found *found)
+{
+	struct cpu_shortage shortage;
+	int r = pod->has_bubble ? 0 : take_bubble(ledger, pod, &found->pod_cpus);
+
+	if (r)
+		return r;
+	return cpu_join_bubble(ledger_cpu_manager(ledger), pod, index, &found->cpus, &shortage)
+		       ? -ENOTSUP
+		       : 0;
+}
+
+/* `found` NULL: on the shared pool. */
 static int prepare_without_choice(struct ledger *ledger, const struct pod_spec *pod,
-				  const struct container_spec *container, const struct cpuset *cpus,
-				  node_mask_t nodes)
+				  const struct container_spec *container,
+				  const struct container_found *found)
 {
 	struct ledger_pod *edited;
 	uint32_t index;
@@ -353,24 +442,26 @@ static int prepare_without_choice(struct ledger *ledger, const struct pod_spec *
 	if (r)
 		return r;
 	r = begin(ledger, pod, container, true, &edited, &index);
-	if (!r && cpus)
-		r = grant_running(ledger, edited, index, cpus, nodes);
+	if (!r && found && wants_bubble(ledger, edited->spec, edited->qos))
+		r = grant_in_bubble(ledger, edited, index, found);
+	else if (!r && found)
+		r = grant_running(ledger, edited, index, &found->cpus, found->nodes);
 	if (r < 0)
 		ledger_abort(ledger);
 	return r < 0 ? r : 0;
 }
 
 int container_prepare_as(struct ledger *ledger, const struct pod_spec *pod,
-			 const struct container_spec *container, const struct cpuset *cpus,
-			 node_mask_t nodes)
+			 const struct container_spec *container,
+			 const struct container_found *found)
 {
-	return prepare_without_choice(ledger, pod, container, cpus, nodes);
+	return prepare_without_choice(ledger, pod, container, found);
 }
 
 int container_prepare_shared(struct ledger *ledger, const struct pod_spec *pod,
 			     const struct container_spec *container)
 {
-	return prepare_without_choice(ledger, pod, container, NULL, 0);
+	return prepare_without_choice(ledger, pod, container, NULL);
 }
 
 /* --- resize in place -------------------------------------------------------------------------- */
@@ -385,8 +476,12 @@ static bool keeps_kind(const struct ledger *ledger, const struct ledger_pod *pod
 	const bool is_gated_off = !is_exclusive && spec->has_pod_resources &&
 				  !manager->policy->pod_level_managers;
 
-	return is_exclusive ==
-	       (!is_gated_off && cpu_exclusive_count(manager, spec, pod->qos, index));
+	/* So may those of one whose budget is no number of whole CPUs. */
+	const bool has_no_budget = !is_exclusive && is_bubble_pod(ledger, spec, pod->qos) &&
+				   !cpu_bubble_count(spec, pod->qos);
+
+	return is_exclusive == (!is_gated_off && !has_no_budget &&
+				cpu_exclusive_count(manager, spec, pod->qos, index));
 }
 
 /* Pinned memory stays as it was admitted. */

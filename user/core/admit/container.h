@@ -3,9 +3,14 @@
  * Admits the containers of a runtime's pod one by one, because a container runtime names each
  * only when it is created. The containers that the pod has already keep exactly what they hold.
  *
- * Alignment of a pod as a whole needs all its containers, and what the kubelet's memory manager
- * leaves to later containers of a pod is not kept between them; neither is supported here
- * (container_check_policy).
+ * With topologyManagerScope: pod, a pod with pod-level resources gets its budget as one bubble with
+ * its first container, and each container a slice of it or what the pod shares. The containers of
+ * another pod are aligned one by one, each together with what its pod holds already: the first one
+ * does not know of those to come. A container that finds its pod's CPUs taken by earlier ones is
+ * refused, where a kubelet would have refused the pod.
+ *
+ * What the kubelet's memory manager leaves to later containers of a pod is not kept between them, and
+ * memory is not pinned with scope pod; neither is supported here (container_check_policy).
  */
 #ifndef CORE_ADMIT_CONTAINER_H
 #define CORE_ADMIT_CONTAINER_H
@@ -27,16 +32,28 @@ int container_check_policy(const struct policy *policy, char *error, size_t erro
  */
 int container_prepare(struct ledger *ledger, const struct pod_spec *pod,
 		      const struct container_spec *container, struct decision *ret_decision);
+
+/* What a container that runs has. */
+struct container_found {
+	struct cpuset cpus;
+	node_mask_t nodes; /* of its memory: indexes of memory nodes; 0 = no record */
+	/* Those of all containers of its pod; only for one that wants a bubble. */
+	struct cpuset pod_cpus;
+};
+
+/* Is the pod to have one bubble for all its containers? Then a container's CPUs do not say which. */
+bool container_wants_bubble(const struct ledger *ledger, const struct pod_spec *pod);
 /*
  * The same without an own choice, for a container that runs: it keeps the CPUs that it has, if it is
- * entitled to so many and they are free, and the nodes of its memory (indexes of memory nodes) if that
+ * entitled to so many and they are free, and the nodes of its memory if that
  * is to be pinned. Where these have not enough, others are added; without any record (0), or without
- * room, it is pinned near its CPUs or not at all. -ENOTSUP: neither its CPUs nor its nodes could be
- * kept.
+ * room, it is pinned near its CPUs or not at all. A pod's bubble is made of what its containers have,
+ * and of CPUs near these if they are fewer than its budget. -ENOTSUP: neither its CPUs nor its nodes
+ * could be kept.
  */
 int container_prepare_as(struct ledger *ledger, const struct pod_spec *pod,
-			 const struct container_spec *container, const struct cpuset *cpus,
-			 node_mask_t nodes);
+			 const struct container_spec *container,
+			 const struct container_found *found);
 /* The same on the shared pool, whatever the container is entitled to. */
 int container_prepare_shared(struct ledger *ledger, const struct pod_spec *pod,
 			     const struct container_spec *container);

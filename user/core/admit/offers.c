@@ -30,6 +30,22 @@ void offers_make(const struct ledger *ledger, const struct ledger_pod *pod, uint
 	}
 }
 
+void offers_join(const struct ledger *ledger, const struct ledger_pod *pod,
+		 const struct cpu_reuse *reuse, struct offers *offers)
+{
+	const struct cpu_manager *cpus = ledger_cpu_manager(ledger);
+	struct cpuset kept = *pod->held, available;
+	uint32_t request = offers->cpu.request;
+
+	if (offers->cpu.opinion == CPU_NO_OPINION)
+		return;
+	cpu_grantable(cpus, ledger_shared_pool(ledger), &available);
+	cpuset_union(&available, &reuse->cpus);
+	cpuset_subtract(&available, &cpus->withheld);
+	cpuset_subtract(&kept, &reuse->cpus);
+	cpu_offer_resize(cpus, &available, &kept, request + cpuset_count(&kept), &offers->cpu);
+}
+
 /*
  * List the CPU manager's hints for alignment. If it is the only provider (`alone`), the
  * brief list gives the same result as all hints, unless distances or sockets allow any

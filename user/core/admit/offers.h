@@ -19,6 +19,13 @@ void offers_make(const struct ledger *ledger, const struct ledger_pod *pod, uint
 		 const struct cpu_reuse *cpu_reuse, const struct memory_reuse *memory_reuse,
 		 struct offers *ret_offers);
 
+/*
+ * `offers` are those of one container of a pod that is to be aligned as a whole, but whose containers
+ * become known one by one: make them offers for that container and for what the pod holds already.
+ */
+void offers_join(const struct ledger *ledger, const struct ledger_pod *pod,
+		 const struct cpu_reuse *reuse, struct offers *offers);
+
 /* Choose the nodes for both under the ledger's policy. Returns 0 or -ENOMEM. */
 int offers_align(const struct ledger *ledger, const struct offers *offers,
 		 struct alignment *ret_alignment);

@@ -451,9 +451,9 @@ static void refuse_together(const struct assignment *assignment, struct decision
 
 /*
  * A resize in place keeps the NUMA nodes of the CPUs that are held, and those of the memory, so
- * the only question is what is free there.
+ * the only question is what is free there. The same holds for a container that joins its pod.
  */
-static void refuse_resize_alignment(const struct assignment *assignment, struct decision *decision)
+static void refuse_kept_alignment(const struct assignment *assignment, struct decision *decision)
 {
 	const struct topology *topology = ledger_topology(assignment->ledger);
 	const struct cpu_offer *offer = &assignment->offers.cpu;
@@ -467,14 +467,14 @@ static void refuse_resize_alignment(const struct assignment *assignment, struct 
 		decision->available += offer->available[__builtin_ctzll(rest)];
 	append_nodes(&text, topology, topology_to_memory_mask(topology, offer->required), "");
 	say_asked(name, decision->wanted, asked, sizeof(asked));
-	refuse_pod(
-		decision, REFUSAL_TOPOLOGY, name,
-		"topologyManagerPolicy %s: %s, but a resize in place keeps the NUMA nodes of its "
-		"%u CPU%s, and%s %s %u more free",
-		align_policy_name(ledger_policy(assignment->ledger)->align), asked,
-		offer->nr_reusable, offer->nr_reusable == 1 ? "" : "s", nodes,
-		offer->required & (offer->required - 1) ? "have" : "has",
-		(uint32_t)decision->available - offer->nr_reusable);
+	refuse_pod(decision, REFUSAL_TOPOLOGY, name,
+		   "topologyManagerPolicy %s: %s, but %s keeps the NUMA nodes of its "
+		   "%u CPU%s, and%s %s %u more free",
+		   align_policy_name(ledger_policy(assignment->ledger)->align), asked,
+		   assignment->is_resize ? "a resize in place" : "a pod that runs",
+		   offer->nr_reusable, offer->nr_reusable == 1 ? "" : "s", nodes,
+		   offer->required & (offer->required - 1) ? "have" : "has",
+		   (uint32_t)decision->available - offer->nr_reusable);
 }
 
 /* Try memory first, then CPUs. If each can be aligned alone, the combination is the cause. */
@@ -536,8 +536,9 @@ int refuse_assignment(const struct assignment *assignment, struct decision *deci
 {
 	switch (assignment->outcome) {
 	case ASSIGN_UNALIGNED:
-		if (assignment->is_resize) {
-			refuse_resize_alignment(assignment, decision);
+		if (assignment->is_resize ||
+		    (assignment->is_joining && assignment->offers.cpu.nr_reusable)) {
+			refuse_kept_alignment(assignment, decision);
 			break;
 		}
 		return refuse_unaligned(assignment, decision);

@@ -137,6 +137,15 @@ enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuse
 				 struct ledger_pod *pod, const struct cpu_affinity *affinity,
 				 struct cpu_shortage *ret_shortage);
 
+/*
+ * Container `index`, which holds nothing yet, becomes known after its pod got a bubble: it gets an
+ * exclusive slice of what is left there, or the pod's shared CPUs, of which the others keep one at
+ * least. `slice` NULL = it is chosen here. On failure nothing is changed.
+ */
+enum cpu_result cpu_join_bubble(const struct cpu_manager *manager, struct ledger_pod *pod,
+				uint32_t index, const struct cpuset *slice,
+				struct cpu_shortage *ret_shortage);
+
 /* Release the CPUs that only container `index` holds; the last container releases the bubble. */
 void cpu_remove(struct cpuset *shared, struct ledger_pod *pod, uint32_t index);
 

@@ -224,6 +224,39 @@ enum cpu_result cpu_resize_slice(const struct cpu_manager *manager, struct ledge
 	return result;
 }
 
+enum cpu_result cpu_join_bubble(const struct cpu_manager *manager, struct ledger_pod *pod,
+				uint32_t index, const struct cpuset *slice,
+				struct cpu_shortage *ret_shortage)
+{
+	uint32_t nr = cpu_exclusive_count(manager, pod->spec, pod->qos, index);
+	struct grant *grant = &pod->grants[index];
+	struct cpuset pool = *pod->bubble, cpus = CPUSET_EMPTY;
+	const struct resizing resizing = {
+		.cpus = &CPUSET_EMPTY, .kept = &CPUSET_EMPTY, .pool = &pool, .is_slice = true};
+	enum cpu_result result = CPU_OK;
+
+	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = index};
+	subtract_others(pod, index, &pool);
+	if (nr && slice && (cpuset_count(slice) != nr || !cpuset_is_subset(slice, &pool)))
+		result = refuse(CPU_NOT_ENOUGH, ret_shortage, cpuset_count(&pool));
+	else if (nr && slice)
+		cpus = *slice;
+	else if (nr)
+		result = choose(manager, &resizing, nr, NULL, ret_shortage, &cpus);
+	if (result)
+		return result;
+	if (!cpu_pod_pool_is_enough(manager, pod->spec, pod->qos)) {
+		*ret_shortage = (struct cpu_shortage){.wanted = cpuset_count(pod->bubble),
+						      .container = UINT32_MAX};
+		return CPU_EMPTY_POD_POOL;
+	}
+	grant->isolation = nr ? ISOLATION_CONTAINER : ISOLATION_POD;
+	*ledger_pod_edit(pod, grant->cpus) = cpus;
+	*ledger_pod_edit(pod, grant->baseline) = cpus;
+	cpu_resize_finish(pod);
+	return CPU_OK;
+}
+
 void cpu_resize_finish(struct ledger_pod *pod)
 {
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
