@@ -232,7 +232,7 @@ void build_open_resident(struct agent *agent);
 void build_open_irqs(struct agent *agent);
 /* Without it nobody looks for tasks on exclusive CPUs. */
 void build_open_strangers(struct agent *agent);
-/* Only if the cpusets of a kubelet's containers are to be put back. */
+/* Only if the cpusets of containers that others made are to be written. */
 int build_open_cpusets(struct agent *agent);
 /* Without it tasks of the host are kept off exclusive CPUs by other tiers, or not at all. */
 void build_open_host(struct agent *agent);

@@ -62,6 +62,12 @@ static bool pins_kubepods(const struct agent *agent)
 	return config_pins_kubepods(settings_config(agent));
 }
 
+/* Of a container runtime, whose containers' cpusets others may write. */
+static bool is_plugin(const struct agent *agent)
+{
+	return !is_observing(agent) && *settings_config(agent)->sources.nri;
+}
+
 int build_open_groups(struct agent *agent, int *ret_status)
 {
 	const struct groups_options options = {
@@ -228,7 +234,7 @@ int build_open_cpusets(struct agent *agent)
 	const struct cpuset_writer_options options = {.groups = agent->groups, .pool = agent->pool};
 	int r;
 
-	if (!repairs_kubelet(agent) && !pins_kubepods(agent))
+	if (!repairs_kubelet(agent) && !pins_kubepods(agent) && !is_plugin(agent))
 		return 0;
 	r = cpuset_writer_open(&options, &agent->cpusets);
 	if (!r)

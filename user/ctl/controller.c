@@ -253,7 +253,12 @@ static void on_discovered(void *self, struct discovery *found)
 
 static void on_cpusets_written(void *self, const struct cpuset_write *rows, uint32_t nr)
 {
-	ctl_end_kubelet_repair(self, rows, nr);
+	struct controller *controller = self;
+
+	if (config_repairs_kubelet(controller->options.config))
+		ctl_end_kubelet_repair(controller, rows, nr);
+	else
+		ctl_runtime_end_repair(controller, rows, nr);
 }
 
 static void on_member_ended(void *self, const struct member_move *move)
@@ -537,6 +542,7 @@ void controller_tick(struct controller *controller)
 	ctl_follow_kubelet_drift(controller);
 	ctl_follow_members(controller);
 	ctl_runtime_verify(controller);
+	ctl_runtime_repair(controller);
 	ctl_runtime_offer(controller);
 	ctl_sample_placement(controller);
 	ctl_follow_node_waits(controller);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods of a container runtime: what the runtime reports becomes grants, and grants become
- * answers. The runtime makes the cgroups and writes their cpusets; nothing here does. Where no runtime
- * calls, user/runtime/kubepods.c takes its part, for containers that it finds. When a
+ * answers. The runtime makes the cgroups and writes their cpusets; here only what others write there is
+ * put back. Where no runtime calls, user/runtime/kubepods.c takes its part, for containers that it finds. When a
  * container is created, its exclusive CPUs and its memory nodes are durable before the runtime learns
  * of them. One that has neither waits for nothing, because the next Synchronize brings it back.
  * Nor does the answer to Synchronize wait: the runtime records the CPUs of grants made there,
@@ -18,6 +18,7 @@
 #ifndef CTL_RUNTIME_H
 #define CTL_RUNTIME_H
 
+#include "core/stranger/stranger.h"
 #include "ctl/ports.h"
 
 #define RUNTIME_ID_MAX	    129 /* runtimes use 64 digits */
@@ -38,7 +39,14 @@ struct runtime_row {
 	struct cpuset answered;
 	uint64_t serial;     /* later containers have higher ones */
 	uint64_t differs_ns; /* since when it has others than it was told; 0 = it has them */
-	struct cpuset found, found_mems; /* in force when it was read last */
+	struct cpuset found, found_mems;      /* in force when it was read last */
+	bool has_other_cpus, has_other_nodes; /* than it was told, then */
+	uint64_t cgroup_id;		      /* then */
+	/* Others write its cpuset: bits are files that were put back and not read since. */
+	struct stranger_pause pause;
+	uint32_t put_back;
+	enum group_file contested_file;
+	bool is_to_be_stated; /* in the next answer, although the runtime was told it before */
 	bool is_short; /* it was refused what it asks for, so it shares or has its former size */
 };
 
@@ -62,9 +70,10 @@ struct runtimes {
 	uint32_t nr_rows, max_rows;
 	struct runtime_row *rows; /* owned, in no order */
 	uint64_t last_serial;
-	uint32_t verified;    /* counts on; the row after the one that was verified last */
-	uint64_t unpinned_ns; /* CPU time that containers had run when they were found */
-	uint64_t nr_offers;   /* admission.nr_offers when the refused ones were last told of room */
+	uint32_t verified;	   /* counts on; the row after the one that was verified last */
+	uint64_t writing_since_ns; /* cpusets are being put back; 0 = none are */
+	uint64_t unpinned_ns;	   /* CPU time that containers had run when they were found */
+	uint64_t nr_offers; /* admission.nr_offers when the refused ones were last told of room */
 	uint32_t nr_sandboxes, max_sandboxes;
 	struct runtime_sandbox *sandboxes; /* owned, in no order */
 	uint32_t nr_waiting;
@@ -109,5 +118,10 @@ void ctl_runtime_check(struct controller *controller);
  * and raises or clears the finding about those that have had others for seconds.
  */
 void ctl_runtime_verify(struct controller *controller);
+/* Call after that: has cpusets put back that others wrote, if that is configured. */
+void ctl_runtime_repair(struct controller *controller);
+/* What it had written has ended. */
+void ctl_runtime_end_repair(struct controller *controller, const struct cpuset_write *rows,
+			    uint32_t nr);
 
 #endif

@@ -146,7 +146,7 @@ static int add_change(const struct controller *controller, const struct runtime_
 /* Does the runtime know already what the container is to have? */
 static bool is_told(const struct runtime_row *row, const struct due *due)
 {
-	return cpuset_equal(&due->cpus, &row->told) &&
+	return !row->is_to_be_stated && cpuset_equal(&due->cpus, &row->told) &&
 	       (!due->nodes || due->nodes == row->told_nodes);
 }
 
@@ -230,8 +230,8 @@ static int compose_changes(const struct controller *controller, const char *crea
 }
 
 /* Of its own pod's CPUs init containers and others may have the same ones. */
-static bool is_behind(const struct controller *controller, const struct runtime_row *row,
-		      const struct cpuset *exclusive)
+bool ctl_runtime_is_behind(const struct controller *controller, const struct runtime_row *row,
+			   const struct cpuset *exclusive)
 {
 	const struct ledger_pod *pod;
 	struct cpuset cpus;
@@ -256,7 +256,7 @@ void ctl_runtime_check(struct controller *controller)
 
 	ledger_cpu_states(controller->ledger, &states);
 	for (uint32_t i = 0; i < runtimes->nr_rows; i++)
-		nr += is_behind(controller, &runtimes->rows[i], &states.exclusive);
+		nr += ctl_runtime_is_behind(controller, &runtimes->rows[i], &states.exclusive);
 	if (nr && port && port->ask_soon) {
 		port->ask_soon(port->self);
 		nr = 0;
@@ -295,6 +295,7 @@ static bool note_told(struct controller *controller, const char *updated_id,
 		is_last = updated_id && due.is_owner && !strcmp(row->id, updated_id) &&
 			  !cpuset_equal(&row->told, &due.cpus);
 		row->told_nodes = due.nodes;
+		row->is_to_be_stated = false;
 		row->answered = is_last ? due.cpus : CPUSET_EMPTY;
 		if (is_last)
 			continue;

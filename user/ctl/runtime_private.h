@@ -6,6 +6,7 @@
  *   runtime_rows.c         the tables of containers, sandboxes and waiting requests
  *   runtime_verify.c       the CPUs that containers have
  *   runtime_answer.c       the CPUs that containers are to have, and the answers
+ *   runtime_repair.c       those that others wrote, put back
  *   runtime_decide.c       the decision on one container
  *   runtime.c              creation, resize, stop and removal
  *   runtime_synchronize.c  the begin and the end of a session
@@ -36,6 +37,17 @@ bool runtime_rows_has_instance(const struct runtimes *runtimes, const char *uid,
 /* Frees its pod. The order of the others stays. */
 void runtime_rows_drop_waiting(struct runtimes *runtimes, uint32_t index);
 
+/* --- runtime_verify.c ------------------------------------------------------------------------- */
+
+/* The runtime writes a while after the answer, and has other requests before. */
+#define RUNTIME_PATIENCE_NS (5 * 1000000000ULL)
+
+/*
+ * Does the agent put back what others write? Only where it can write these cgroups, and where the
+ * configuration does not leave it to the operator.
+ */
+bool ctl_runtime_may_repair(const struct controller *controller);
+
 /* --- runtime_answer.c ------------------------------------------------------------------------- */
 
 /* NULL also if the pod is of another source, whatever its uid. */
@@ -55,6 +67,10 @@ int ctl_runtime_send(struct controller *controller, uint32_t request,
  */
 void ctl_runtime_answer(struct controller *controller, uint32_t request, const char *created_id,
 			const char *always_id);
+
+/* Was it told CPUs that are exclusive to others now? `exclusive`: those of all pods. */
+bool ctl_runtime_is_behind(const struct controller *controller, const struct runtime_row *row,
+			   const struct cpuset *exclusive);
 
 /* Does whoever is refused share, as configured or because it runs already? */
 bool ctl_runtime_shares_refused(const struct controller *controller);

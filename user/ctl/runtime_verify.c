@@ -12,8 +12,13 @@
 
 /* Containers whose files are read in one second, so that many containers do not hold up the loop. */
 #define PER_TICK 16
-/* The runtime writes a while after the answer, and has other requests before. */
-#define PATIENCE_NS (5 * 1000000000ULL)
+
+bool ctl_runtime_may_repair(const struct controller *controller)
+{
+	/* Containers that were found are the business of user/runtime/kubepods.c. */
+	return controller->ports.cpusets && *controller->options.config->sources.nri &&
+	       ctl_may_repair(controller, GROUP_CPUSET_CPUS);
+}
 
 /* Also if it lacks only CPUs that are offline. */
 static bool has_its_cpus(const struct controller *controller, const struct runtime_row *row,
@@ -47,10 +52,12 @@ static void verify(const struct controller *controller, struct runtime_row *row)
 		row->differs_ns = 0;
 		return;
 	}
+	row->cgroup_id = status.cgroup_id;
 	row->found = status.effective_cpus;
 	row->found_mems = status.effective_mems;
-	if (has_its_cpus(controller, row, &row->found) &&
-	    has_its_nodes(controller, row, &row->found_mems))
+	row->has_other_cpus = !has_its_cpus(controller, row, &row->found);
+	row->has_other_nodes = !has_its_nodes(controller, row, &row->found_mems);
+	if (!row->has_other_cpus && !row->has_other_nodes)
 		row->differs_ns = 0;
 	else if (!row->differs_ns)
 		row->differs_ns = clock_now_ns(controller->ports.clock);
@@ -60,7 +67,7 @@ static void verify(const struct controller *controller, struct runtime_row *row)
 static void describe(const struct controller *controller, const struct runtime_row *row,
 		     char *message, size_t size)
 {
-	const bool is_about_cpus = !has_its_cpus(controller, row, &row->found);
+	const bool is_about_cpus = row->has_other_cpus;
 	const struct ledger_pod *owner = ledger_find(controller->ledger, row->uid);
 	char told_text[96], found_text[96], pod[160] = "unknown";
 	struct cpuset told = row->told;
@@ -82,6 +89,9 @@ static void tell(struct controller *controller)
 {
 	const struct runtimes *runtimes = &controller->runtimes;
 	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
+	/* What is put back in time is an event, and no finding. */
+	const uint64_t patience_ns = ctl_runtime_may_repair(controller) ? 2 * RUNTIME_PATIENCE_NS
+									: RUNTIME_PATIENCE_NS;
 	const struct runtime_row *first = NULL;
 	char message[ROW_DETAIL_MAX], difference[288];
 	uint32_t nr = 0;
@@ -89,7 +99,7 @@ static void tell(struct controller *controller)
 	for (uint32_t i = 0; i < runtimes->nr_rows; i++) {
 		const struct runtime_row *row = &runtimes->rows[i];
 
-		if (!row->differs_ns || now_ns - row->differs_ns < PATIENCE_NS)
+		if (!row->differs_ns || now_ns - row->differs_ns < patience_ns)
 			continue;
 		first = first ? first : row;
 		nr++;

@@ -140,6 +140,8 @@ void ctl_longest_wait(const struct controller *controller, struct waiting *ret_w
 	add_since(controller, controller->kubelet_drift.writing_since_ns, WAIT_FOR_CPUSETS,
 		  "the repair of a kubelet's containers", "a write of their cpusets", ret_waiting);
 	add_members(controller, ret_waiting);
+	add_since(controller, controller->runtimes.writing_since_ns, WAIT_FOR_CPUSETS,
+		  "the repair of a runtime's containers", "a write of their cpusets", ret_waiting);
 	add_since(controller, controller->steering.since_ns, WAIT_FOR_IRQS,
 		  "the masks of interrupts", "a pass over them", ret_waiting);
 	add_since(controller, controller->host.since_ns, WAIT_FOR_HOST, "the host's groups",
@@ -211,8 +213,8 @@ static const char *remedy_for(const struct waiting *waiting)
 		return "all pods remain enforced; on which NUMA nodes their memory is stays unknown "
 		       "until the read ends";
 	case WAIT_FOR_CPUSETS:
-		return "the operation cannot be cancelled; cpusets of a kubelet's containers are not "
-		       "put back until it ends";
+		return "the operation cannot be cancelled; cpusets of containers are not put back "
+		       "until it ends";
 	case WAIT_FOR_MEMBERS:
 		return "the operation cannot be cancelled; the process stays where it was moved "
 		       "until it ends, and so do other changes to its pod";

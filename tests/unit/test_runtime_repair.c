@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/* What others write to the cpusets of a runtime's containers is put back. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ctl/internal.h"
+#include "ctl/runtime_private.h"
+#include "node_scene.h"
+
+#define CGROUP "kubepods/poda/1"
+
+static struct controller *controller;
+
+/* A port that writes at once, or as late as the test likes. */
+static struct {
+	unsigned int nr_writes, nr_files;
+	bool is_late;
+	int error;
+	struct cpuset_write *rows; /* owned; of the call that is late */
+	uint32_t nr_rows;
+} port;
+
+static struct {
+	unsigned int nr_changes;
+	char cpus[64]; /* of the last change */
+} told;
+
+static void end_writes(struct cpuset_write *rows, uint32_t nr)
+{
+	const struct cpuset_sink *sink = controller_cpuset_sink(controller);
+	char text[64];
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct fake_group *group = fake_find(rows[i].path);
+
+		rows[i].result = port.error;
+		port.nr_files++;
+		if (port.error)
+			continue;
+		assert_non_null(group);
+		assert_int_equal(rows[i].cgroup_id, (uint64_t)(group - fake->groups) + 1);
+		cpuset_format(&rows[i].value, text, sizeof(text));
+		text_copy(group->files[rows[i].file], FAKE_VALUE, text);
+	}
+	sink->written(sink->self, rows, nr);
+	free(rows);
+}
+
+static int write_cpusets(void *self, struct cpuset_write *rows, uint32_t nr)
+{
+	port.nr_writes++;
+	if (port.is_late) {
+		assert_null(port.rows);
+		port.rows = rows;
+		port.nr_rows = nr;
+		return 0;
+	}
+	end_writes(rows, nr);
+	return 0;
+}
+
+static void where(void *self, char *text, size_t size)
+{
+	text_copy(text, size, "cpuset_write_resmask");
+}
+
+static int take_answer(void *self, uint32_t request, const struct runtime_answer *answer)
+{
+	for (uint32_t i = 0; i < answer->nr_changes; i++) {
+		told.nr_changes++;
+		text_copy(told.cpus, sizeof(told.cpus), answer->changes[i].cpus);
+	}
+	return 0;
+}
+
+static const struct cpuset_port cpuset_port = {.write = write_cpusets, .waits_in = where};
+static const struct runtime_port runtime_port = {.answer = take_answer};
+
+/* A container with CPUs 2 and 3, which its cgroup has. */
+static int start(void **state)
+{
+	const struct runtime_sink *sink;
+	struct pod_spec pod = {.uid = "a",
+			       .name = "a",
+			       .namespace = "default",
+			       .is_of_runtime = true,
+			       .stated_qos = QOS_GUARANTEED,
+			       .request = RESOURCES_UNSET,
+			       .limit = RESOURCES_UNSET,
+			       .overhead = RESOURCES_UNSET};
+	struct container_spec spec = {.name = "main",
+				      .kind = CONTAINER_APP,
+				      .request = RESOURCES_UNSET,
+				      .limit = RESOURCES_UNSET};
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	const struct runtime_container container = {
+		.id = "1", .pod = &sandbox, .spec = &spec, .cpus = "", .cgroup = CGROUP};
+	struct fake_group *group;
+
+	if (set_up_node(state))
+		return -1;
+	memset(&port, 0, sizeof(port));
+	memset(&told, 0, sizeof(told));
+	text_copy(config.sources.nri, sizeof(config.sources.nri), "/run/nri.sock");
+	controller = start_node(&fake_side_port);
+	controller->ports.runtime = &runtime_port;
+	controller->ports.cpusets = &cpuset_port;
+	group = &fake->groups[fake_slot(CGROUP)];
+	text_copy(group->path, sizeof(group->path), CGROUP);
+	text_copy(group->files[GROUP_CPUSET_CPUS], FAKE_VALUE, "2-3");
+	spec.request.cpu_mcpu = spec.limit.cpu_mcpu = 2000;
+	spec.request.memory_bytes = spec.limit.memory_bytes = 1 << 20;
+	sink = controller_runtime_sink(controller);
+	sink->synchronized(sink->self, 1, &(struct runtime_snapshot){0});
+	sink->created(sink->self, 2, &container);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	controller_free(controller);
+	free(port.rows);
+	return tear_down(state);
+}
+
+static void tick_for(int seconds)
+{
+	for (int i = 0; i < seconds; i++) {
+		fake->now_ns += S;
+		controller_tick(controller);
+	}
+}
+
+static void write_cpus(const char *list)
+{
+	text_copy(fake_find(CGROUP)->files[GROUP_CPUSET_CPUS], FAKE_VALUE, list);
+}
+
+static void assert_has(const char *list)
+{
+	assert_string_equal(fake_find(CGROUP)->files[GROUP_CPUSET_CPUS], list);
+}
+
+static bool has_finding(const char *name)
+{
+	for (uint32_t i = 0; i < controller->findings.nr; i++)
+		if (!strcmp(controller->findings.rows[i].name, name))
+			return true;
+	return false;
+}
+
+static uint64_t nr_repaired(void)
+{
+	return controller->drift.nr_repaired[GROUP_CPUSET_CPUS];
+}
+
+static void a_cpuset_that_another_wrote_is_put_back(void **state)
+{
+	tick_for(20);
+	assert_int_equal(port.nr_writes, 0);
+	write_cpus("0-15");
+	/* The runtime may be about to write what it was told. */
+	tick_for(4);
+	assert_has("0-15");
+	tick_for(3);
+	assert_has("2-3");
+	assert_int_equal(nr_repaired(), 1);
+	tick_for(20);
+	assert_int_equal(port.nr_writes, 1);
+	assert_int_equal(nr_repaired(), 1);
+	assert_false(has_finding("runtime_cpus_differ"));
+}
+
+/* Whoever wrote it may have done so through the runtime, with an answer that was lost. */
+static void the_next_answer_repeats_the_cpus(void **state)
+{
+	const struct runtime_sink *sink = controller_runtime_sink(controller);
+
+	sink->stopped(sink->self, 3, "other");
+	assert_int_equal(told.nr_changes, 0);
+	write_cpus("0-15");
+	tick_for(7);
+	sink->stopped(sink->self, 4, "other");
+	assert_int_equal(told.nr_changes, 1);
+	assert_string_equal(told.cpus, "2-3");
+	sink->stopped(sink->self, 5, "other");
+	assert_int_equal(told.nr_changes, 1);
+}
+
+static void an_operator_may_leave_it(void **state)
+{
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
+	write_cpus("0-15");
+	tick_for(20);
+	assert_int_equal(port.nr_writes, 0);
+	assert_true(has_finding("runtime_cpus_differ"));
+}
+
+static void whoever_insists_is_named_and_put_back_more_rarely(void **state)
+{
+	for (int i = 0; i < 200; i++) {
+		write_cpus("0-15");
+		tick_for(1);
+	}
+	assert_true(port.nr_writes >= 4);
+	assert_true(port.nr_writes <= 12);
+	assert_true(has_finding("runtime_cpuset_contested"));
+	tick_for(600);
+	assert_has("2-3");
+	assert_false(has_finding("runtime_cpuset_contested"));
+	assert_false(has_finding("runtime_cpus_differ"));
+}
+
+static void a_write_that_fails_is_tried_again(void **state)
+{
+	port.error = -EROFS;
+	write_cpus("0-15");
+	tick_for(12);
+	assert_true(port.nr_writes >= 1);
+	assert_int_equal(nr_repaired(), 0);
+	assert_true(has_finding("runtime_cpus_differ"));
+	port.error = 0;
+	tick_for(70);
+	assert_has("2-3");
+	assert_int_equal(nr_repaired(), 1);
+	assert_false(has_finding("runtime_cpus_differ"));
+}
+
+/* The kernel holds the write up: one at a time, and whoever asks is told. */
+static void a_write_that_is_late_is_waited_for(void **state)
+{
+	struct waiting waiting = {0};
+
+	port.is_late = true;
+	write_cpus("0-15");
+	tick_for(20);
+	assert_int_equal(port.nr_writes, 1);
+	ctl_longest_wait(controller, &waiting);
+	assert_int_equal(waiting.kind, WAIT_FOR_CPUSETS);
+	end_writes(TAKE_PTR(port.rows), port.nr_rows);
+	tick_for(1);
+	assert_has("2-3");
+	assert_int_equal(nr_repaired(), 1);
+}
+
+/* CPUs that others got meanwhile are not given back to it, not even for a moment. */
+static void what_others_own_now_is_not_put_back(void **state)
+{
+	struct runtime_row *row = runtime_rows_find(&controller->runtimes, "1");
+
+	/* As one that shared, and has not been told yet that its pool is smaller. */
+	*row->uid = *row->name = '\0';
+	write_cpus("0-15");
+	tick_for(20);
+	assert_int_equal(port.nr_writes, 0);
+	assert_true(has_finding("runtime_cpus_differ"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_cpuset_that_another_wrote_is_put_back, start,
+						stop),
+		cmocka_unit_test_setup_teardown(the_next_answer_repeats_the_cpus, start, stop),
+		cmocka_unit_test_setup_teardown(an_operator_may_leave_it, start, stop),
+		cmocka_unit_test_setup_teardown(whoever_insists_is_named_and_put_back_more_rarely,
+						start, stop),
+		cmocka_unit_test_setup_teardown(a_write_that_fails_is_tried_again, start, stop),
+		cmocka_unit_test_setup_teardown(a_write_that_is_late_is_waited_for, start, stop),
+		cmocka_unit_test_setup_teardown(what_others_own_now_is_not_put_back, start, stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
