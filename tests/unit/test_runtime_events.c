@@ -99,14 +99,47 @@ static void a_refusal_says_what_became_of_the_container(void **state)
 	}
 }
 
-/* The runtime names a pod that a manifest has. */
-static void a_pod_of_another_source_is_not_taken_over(void **state)
+/* --- pods of several sources -------------------------------------------------------------------- */
+
+/* The runtime names a pod that a manifest has: it is one pod, which holds its CPUs once. */
+static void a_pod_of_two_sources_is_one(void **state)
 {
 	struct pod_spec *spec = manifest_pod("m", 4000);
 	struct controller *controller = start();
 
 	scan(controller, &spec, 1);
 	assert_true(create(controller, "m", "web", "excl-1", 4000));
+	assert_string_equal(node.refusal, "");
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	assert_string_equal(pod_member(controller, "m", "held"), "2-5");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_int_equal(nr_events(controller, "admit"), 1);
+	/* Other CPUs that somebody asks for are answered with these. */
+	update_otherwise(controller, ++node.request, "excl-1");
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	/* What the runtime has removed, the manifest still names. */
+	remove_container(controller, "excl-1");
+	sink_of(controller)->pod_stopped(controller, "m");
+	assert_string_equal(pod_member(controller, "m", "held"), "2-5");
+	pod_spec_free(spec);
+	controller_free(controller);
+}
+
+/* Another amount than the manifest's is no second decision. */
+static void the_first_source_decides(void **state)
+{
+	struct pod_spec *spec = manifest_pod("m", 4000);
+	struct controller *controller = start();
+
+	scan(controller, &spec, 1);
+	create(controller, "m", "web", "excl-1", 4000);
+	assert_true(resize(controller, "m", "web", "excl-1", 6000));
+	end_update(controller);
+	assert_string_equal(node.refusal, "");
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	assert_string_equal(pod_member(controller, "m", "held"), "2-5");
+	/* A container that the manifest does not have is none of this pod. */
+	assert_true(create(controller, "m", "other", "excl-2", 2000));
 	assert_string_equal(node.refusal,
 			    "pinfold: InvalidPod: its uid is that of a pod of another "
 			    "source, or it has too many containers");
@@ -115,22 +148,47 @@ static void a_pod_of_another_source_is_not_taken_over(void **state)
 	controller_free(controller);
 }
 
-/* It runs already, so it is not refused; it shares. */
-static void a_running_container_of_another_sources_pod_is_no_refusal(void **state)
+/* The same if the runtime names it when the agent connects, whatever it has recorded. */
+static void a_running_container_of_two_sources_has_its_grant(void **state)
 {
+	static const char *const recorded[] = {"", "2-5", "0-15", "9-12"};
 	const struct pod_spec pod = pod_of("m", QOS_GUARANTEED);
 	const struct container_spec container_spec = container_of("web", 4000);
 	const struct runtime_pod sandbox = {.id = "m", .spec = &pod};
-	const struct runtime_container container = {
-		.id = "c", .pod = &sandbox, .spec = &container_spec, .cpus = ""};
+	struct pod_spec *spec = manifest_pod("m", 4000);
+
+	for (size_t i = 0; i < ARRAY_SIZE(recorded); i++) {
+		const struct runtime_container container = {.id = "excl-c",
+							    .pod = &sandbox,
+							    .spec = &container_spec,
+							    .cpus = recorded[i]};
+		struct controller *controller = start();
+
+		scan(controller, &spec, 1);
+		put_container("excl-c", recorded[i]);
+		synchronize(controller, &sandbox, 1, &container, 1);
+		assert_string_equal(cpus_at("excl-c"), "2-5");
+		assert_int_equal(nr_events(controller, "refuse"), 0);
+		assert_int_equal(nr_rows(controller, "pod"), 1);
+		/* The manifest's pod is not the runtime's now. */
+		assert_null(strstr(pod_member(controller, "m", "detail"), "container runtime"));
+		controller_free(controller);
+		fake_world_reset();
+	}
+	pod_spec_free(spec);
+}
+
+/* The other way round: the runtime was first, and the manifest adds nothing. */
+static void a_manifest_of_a_runtimes_pod_adds_none(void **state)
+{
 	struct pod_spec *spec = manifest_pod("m", 4000);
 	struct controller *controller = start();
 
+	create(controller, "m", "web", "excl-1", 4000);
 	scan(controller, &spec, 1);
-	put_container("c", "");
-	synchronize(controller, &sandbox, 1, &container, 1);
-	assert_string_equal(cpus_at("c"), "6-15");
-	assert_int_equal(nr_events(controller, "refuse"), 0);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	assert_string_equal(pod_member(controller, "m", "held"), "2-5");
+	assert_string_equal(cpus_at("excl-1"), "2-5");
 	pod_spec_free(spec);
 	controller_free(controller);
 }
@@ -275,8 +333,10 @@ int main(void)
 		TEST(a_container_is_admitted_once),
 		TEST(a_release_is_told_once),
 		TEST(a_refusal_says_what_became_of_the_container),
-		TEST(a_pod_of_another_source_is_not_taken_over),
-		TEST(a_running_container_of_another_sources_pod_is_no_refusal),
+		TEST(a_pod_of_two_sources_is_one),
+		TEST(the_first_source_decides),
+		TEST(a_manifest_of_a_runtimes_pod_adds_none),
+		TEST(a_running_container_of_two_sources_has_its_grant),
 		TEST(several_containers_may_be_behind),
 		TEST(a_grant_is_followed_by_a_reconcile),
 		TEST(a_denial_changes_nothing),

@@ -187,8 +187,12 @@ static void create(struct controller *controller, const struct runtime_waiting *
 {
 	struct decision *decision cleanup_free = calloc(1, sizeof(*decision));
 	const struct pod_spec *pod = creation->pod;
-	int r = decision ? ctl_runtime_decide(controller, pod, &creation->container, decision)
-			 : -ENOMEM;
+	int r;
+
+	if (ctl_runtime_is_others(controller, pod->uid, creation->container.name))
+		return finish(controller, creation);
+	r = decision ? ctl_runtime_decide(controller, pod, &creation->container, decision)
+		     : -ENOMEM;
 
 	if (r == -EINPROGRESS)
 		return wait_for_save(controller, creation);

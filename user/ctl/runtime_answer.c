@@ -22,9 +22,14 @@ const struct ledger_pod *ctl_runtime_pod(const struct controller *controller, co
 const struct grant *ctl_runtime_grant(const struct controller *controller, const char *uid,
 				      const char *name)
 {
-	const struct ledger_pod *pod = ctl_runtime_pod(controller, uid);
+	const struct ledger_pod *pod = *uid ? ledger_find(controller->ledger, uid) : NULL;
 
 	return pod ? ledger_find_grant(pod, name) : NULL;
+}
+
+bool ctl_runtime_is_others(const struct controller *controller, const char *uid, const char *name)
+{
+	return !ctl_runtime_pod(controller, uid) && ctl_runtime_grant(controller, uid, name);
 }
 
 bool ctl_runtime_shares_refused(const struct controller *controller)
@@ -239,7 +244,7 @@ bool ctl_runtime_is_behind(const struct controller *controller, const struct run
 	if (!cpuset_intersects(&row->told, exclusive))
 		return false;
 	cpus = row->told;
-	pod = ctl_runtime_pod(controller, row->uid);
+	pod = *row->uid ? ledger_find(controller->ledger, row->uid) : NULL;
 	if (pod)
 		cpuset_subtract(&cpus, pod->held);
 	return cpuset_intersects(&cpus, exclusive);

@@ -52,9 +52,11 @@ bool ctl_runtime_may_repair(const struct controller *controller);
 
 /* NULL also if the pod is of another source, whatever its uid. */
 const struct ledger_pod *ctl_runtime_pod(const struct controller *controller, const char *uid);
-/* NULL = none. */
+/* NULL = none. Whichever source the pod is of: a container is its pod's uid and its name. */
 const struct grant *ctl_runtime_grant(const struct controller *controller, const char *uid,
 				      const char *name);
+/* Has another source named this container as well, and first? Then its grant is that one's business. */
+bool ctl_runtime_is_others(const struct controller *controller, const char *uid, const char *name);
 bool ctl_runtime_is_exclusive(const struct controller *controller, const char *uid,
 			      const char *name);
 /* A failure is logged and returned. */

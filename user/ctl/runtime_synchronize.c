@@ -131,7 +131,7 @@ static bool take_over(struct controller *controller, const struct runtime_contai
 	const struct pod_spec *pod = container->pod->spec;
 	int r;
 
-	if (!decision)
+	if (!decision || ctl_runtime_is_others(controller, pod->uid, container->spec->name))
 		return false;
 	if (has_cpus(controller, container))
 		return resize(controller, container, decision);
