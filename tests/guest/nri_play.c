@@ -7,9 +7,14 @@
  *
  *   accept                           wait for a plugin, register and synchronize it
  *   create POD CONTAINER ID CLASS MCPU   class: guaranteed or burstable
- *   stop ID | remove ID | stop-pod POD
+ *   stop ID | remove ID | stop-pod POD | remove-pod POD
  *   update ID CPUS                   as the kubelet asks for other CPUs
  *   resize ID MCPU                   as the kubelet resizes a container in place
+ *   doom MOMENT                      the plugin dies in the next call: "unread", before it has read it;
+ *                                    "answered", right after its answer, which is not carried out; "self",
+ *                                    when it likes. The runtime goes on without it, as a real one does
+ *   audit                            does the kernel keep all exclusive containers apart from the others?
+ *   churn NUMBER                     the lives of so many pods, some at a time, with an audit after each step
  *
  * nri_play SOCKET
  */
@@ -36,6 +41,7 @@ static struct played_container containers[MAX_CONTAINERS];
 static size_t nr_containers;
 static int listener = -1;
 static struct played_plugin plugin = {.fd = -1};
+static char doom[16]; /* of the plugin in the next call; "" = it lives */
 
 /* --- cgroups and processes ---------------------------------------------------------------------- */
 
@@ -124,6 +130,7 @@ static void end_process(struct played_container *container)
 	kill(container->pid, SIGKILL);
 	waitpid(container->pid, NULL, 0);
 	container->pid = 0;
+	container->has_exited = true;
 }
 
 static struct played_container *find_container(const char *id)
@@ -144,6 +151,56 @@ static void drop_container(struct played_container *container)
 	*container = containers[--nr_containers];
 }
 
+/* --- the plugin's death ------------------------------------------------------------------------- */
+
+/* SIG of the process at the other end. */
+static void signal_plugin(int sig)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(plugin.fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || kill(peer.pid, sig))
+		give_up("the plugin's process");
+}
+
+static void do_doom(const char *moment)
+{
+	snprintf(doom, sizeof(doom), "%.15s", moment);
+	puts("doomed");
+}
+
+/* NULL: the plugin has died, or dies now, and there is no answer to be carried out. */
+static Nri__Response *ask_plugin(const char *method, const ProtobufCMessage *payload)
+{
+	const bool is_doomed = *doom;
+	Nri__Response *response;
+
+	plugin.may_die = is_doomed;
+	if (!strcmp(doom, "unread"))
+		signal_plugin(SIGSTOP);
+	send_call(&plugin, method, payload);
+	if (!strcmp(doom, "unread"))
+		signal_plugin(SIGKILL);
+	response = await_response(&plugin, plugin.last_stream);
+	if (!strcmp(doom, "answered"))
+		signal_plugin(SIGKILL);
+	*doom = '\0';
+	if (!is_doomed)
+		return response;
+	free_response(response);
+	return NULL;
+}
+
+/* See fill_event(). */
+static void tell_event(int event, struct played_container *container)
+{
+	Nri__StateChangeEvent change;
+	struct content content;
+
+	fill_event(event, container, &content, &change);
+	free_response(ask_plugin("StateChange", &change.base));
+}
+
 /* --- answers ------------------------------------------------------------------------------------ */
 
 /* Unknown containers are no error, as in a real runtime. */
@@ -162,27 +219,41 @@ static void apply_updates(size_t nr, Nri__ContainerUpdate **updates)
 
 static void apply_response(Nri__Response *response)
 {
-	Nri__Updates *updates =
-		nri__updates__unpack(NULL, response->payload.len, response->payload.data);
+	Nri__Updates *updates;
 
+	if (!response)
+		return;
+	updates = nri__updates__unpack(NULL, response->payload.len, response->payload.data);
 	if (!updates)
 		give_up("updates");
 	apply_updates(updates->n_update, updates->update);
 	nri__updates__free_unpacked(updates, NULL);
-	nri__response__free_unpacked(response, NULL);
+	free_response(response);
 }
 
 /* --- commands ----------------------------------------------------------------------------------- */
 
+/* The plugin may be doomed in the middle of its registration, or right after it. */
 static void do_accept(void)
 {
+	Nri__Response *response;
+
 	if (plugin.fd >= 0)
 		close(plugin.fd);
 	nri_reader_fini(&plugin.reader);
 	plugin = (struct played_plugin){.fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)};
 	if (plugin.fd < 0)
 		give_up("accept");
-	apply_response(register_plugin(&plugin, "nri_play", containers, nr_containers));
+	plugin.may_die = *doom;
+	response = register_plugin(&plugin, "nri_play", containers, nr_containers);
+	if (!strcmp(doom, "answered"))
+		signal_plugin(SIGKILL);
+	if (*doom) {
+		free_response(response);
+		response = NULL;
+	}
+	*doom = '\0';
+	apply_response(response);
 	puts("accepted");
 }
 
@@ -200,10 +271,17 @@ static void do_create(const char *pod, const char *name, const char *id, const c
 	fill_content(container, &content);
 	create.pod = &content.pod;
 	create.container = &content.container;
-	response = call_plugin(&plugin, "CreateContainer", &create.base);
-	if (response->status && response->status->code) {
+	response = ask_plugin("CreateContainer", &create.base);
+	if (response && response->status && response->status->code) {
 		printf("refused %s\n", response->status->message);
-		nri__response__free_unpacked(response, NULL);
+		free_response(response);
+		return;
+	}
+	if (!response) {
+		make_cgroup(container);
+		nr_containers++;
+		start_process(container);
+		puts("created alone");
 		return;
 	}
 	answer = nri__create_container_response__unpack(NULL, response->payload.len,
@@ -220,7 +298,7 @@ static void do_create(const char *pod, const char *name, const char *id, const c
 	start_process(container);
 	printf("created %s %d\n", *container->cpus ? container->cpus : "-", container->pid);
 	nri__create_container_response__free_unpacked(answer, NULL);
-	nri__response__free_unpacked(response, NULL);
+	free_response(response);
 }
 
 static void do_stop(struct played_container *container)
@@ -232,7 +310,7 @@ static void do_stop(struct played_container *container)
 	fill_content(container, &content);
 	stop.pod = &content.pod;
 	stop.container = &content.container;
-	apply_response(call_plugin(&plugin, "StopContainer", &stop.base));
+	apply_response(ask_plugin("StopContainer", &stop.base));
 	puts("stopped");
 }
 
@@ -241,21 +319,22 @@ static void do_remove(struct played_container *container)
 	struct played_container copy = *container;
 
 	drop_container(container);
-	send_event(&plugin, 11, &copy);
+	tell_event(11, &copy);
 	puts("removed");
 }
 
 static void do_stop_pod(const char *pod)
 {
-	struct played_container copy = {0};
+	struct played_container copy;
 
+	name_container(&copy, pod, "", "", true, 0);
 	for (size_t i = nr_containers; i-- > 0;) {
 		if (strcmp(containers[i].pod, pod))
 			continue;
 		copy = containers[i];
 		drop_container(&containers[i]);
 	}
-	send_event(&plugin, 2, &copy);
+	tell_event(2, &copy);
 	puts("stopped");
 }
 
@@ -273,16 +352,18 @@ static void do_update(struct played_container *container, const char *cpus)
 	update.container = &content.container;
 	update.linux_resources = &wanted;
 	set_cpus(container, cpus);
-	apply_response(call_plugin(&plugin, "UpdateContainer", &update.base));
+	apply_response(ask_plugin("UpdateContainer", &update.base));
 	puts("updated");
 }
 
 /* As in a real runtime, the change of the container itself comes last. */
 static void apply_resize(struct played_container *container, Nri__Response *response)
 {
-	Nri__Updates *updates =
-		nri__updates__unpack(NULL, response->payload.len, response->payload.data);
+	Nri__Updates *updates;
 
+	if (!response)
+		return;
+	updates = nri__updates__unpack(NULL, response->payload.len, response->payload.data);
 	if (!updates)
 		give_up("updates");
 	for (int own = 0; own < 2; own++) {
@@ -292,7 +373,7 @@ static void apply_resize(struct played_container *container, Nri__Response *resp
 				apply_updates(1, &updates->update[i]);
 	}
 	nri__updates__free_unpacked(updates, NULL);
-	nri__response__free_unpacked(response, NULL);
+	free_response(response);
 }
 
 static void do_resize(struct played_container *container, const char *mcpu)
@@ -301,6 +382,7 @@ static void do_resize(struct played_container *container, const char *mcpu)
 	struct played_container resized = *container;
 	struct content content, wanted;
 	Nri__Response *response;
+	bool is_alone;
 
 	resized.mcpu = strtol(mcpu, NULL, 10);
 	*resized.cpus = '\0';
@@ -309,16 +391,144 @@ static void do_resize(struct played_container *container, const char *mcpu)
 	update.pod = &content.pod;
 	update.container = &content.container;
 	update.linux_resources = &wanted.resources;
-	response = call_plugin(&plugin, "UpdateContainer", &update.base);
-	if (response->status && response->status->code) {
+	response = ask_plugin("UpdateContainer", &update.base);
+	if (response && response->status && response->status->code) {
 		printf("refused %s\n", response->status->message);
-		nri__response__free_unpacked(response, NULL);
+		free_response(response);
 		return;
 	}
+	is_alone = !response;
 	apply_resize(container, response);
 	container->mcpu = resized.mcpu;
-	send_event(&plugin, 9, container);
+	if (!is_alone)
+		tell_event(9, container);
 	printf("resized %s\n", container->cpus);
+}
+
+/* The runtime has removed the sandbox, and with it the pod's cgroup. */
+static void do_remove_pod(const char *pod)
+{
+	struct played_container gone;
+	char path[512];
+
+	for (int is_guaranteed = 0; is_guaranteed < 2; is_guaranteed++) {
+		name_container(&gone, pod, "", "", is_guaranteed, 0);
+		snprintf(path, sizeof(path), CGROUPS "%s", gone.parent);
+		rmdir(path);
+	}
+	tell_event(3, &gone);
+	puts("removed");
+}
+
+/* --- what the kernel has ------------------------------------------------------------------------ */
+
+/* "2-5,8", of the first 64 CPUs */
+static uint64_t mask_of(const char *list)
+{
+	uint64_t mask = 0;
+
+	while (*list) {
+		char *end;
+		unsigned long first = strtoul(list, &end, 10), last = first;
+
+		if (end == list || first > 63)
+			break;
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		for (; first <= last && first < 64; first++)
+			mask |= UINT64_C(1) << first;
+		list = *end == ',' ? end + 1 : end;
+	}
+	return mask;
+}
+
+/* 0 = it is gone, or its process is */
+static uint64_t kernel_mask(const struct played_container *container)
+{
+	char path[512], list[256] = "";
+	ssize_t len;
+	int file;
+
+	if (!container->pid)
+		return 0;
+	container_file(container, "cpuset.cpus.effective", path);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	len = file < 0 ? -1 : read(file, list, sizeof(list) - 1);
+	if (file >= 0)
+		close(file);
+	if (len <= 0)
+		give_up("%s", path);
+	list[len] = '\0';
+	return mask_of(list);
+}
+
+static bool is_exclusive(const struct played_container *container)
+{
+	return container->is_guaranteed && container->mcpu % 1000 == 0;
+}
+
+/* How many containers have the CPUs of an exclusive one, or another number of them than it is to have. */
+static unsigned int count_violations(void)
+{
+	unsigned int nr = 0;
+
+	for (size_t i = 0; i < nr_containers; i++) {
+		const uint64_t own = kernel_mask(&containers[i]);
+
+		if (!own || !is_exclusive(&containers[i]))
+			continue;
+		nr += __builtin_popcountll(own) != containers[i].mcpu / 1000;
+		for (size_t j = 0; j < nr_containers; j++)
+			nr += j != i && own & kernel_mask(&containers[j]);
+	}
+	return nr;
+}
+
+/* --- the lives of many pods --------------------------------------------------------------------- */
+
+/* Each of them tells the caller's caller what it did, which is too much here. */
+static void end_oldest(void)
+{
+	char pod[64];
+
+	snprintf(pod, sizeof(pod), "%s", containers[0].pod);
+	do_stop(&containers[0]);
+	do_remove(&containers[0]);
+	do_stop_pod(pod);
+	do_remove_pod(pod);
+}
+
+/* Some live at a time: one of them shares, one has one CPU, one has two. */
+static void do_churn(unsigned int nr)
+{
+	static unsigned int nr_churned;
+	const size_t nr_others = nr_containers;
+	unsigned int nr_violations = 0;
+	FILE *said = stdout;
+
+	stdout = fopen("/dev/null", "w");
+	if (!stdout || nr_others)
+		give_up("churn");
+	for (unsigned int i = 0; i < nr; i++, nr_churned++) {
+		char pod[32], id[32], mcpu[16];
+
+		snprintf(pod, sizeof(pod), "churn%u", nr_churned);
+		snprintf(id, sizeof(id), "id%u", nr_churned);
+		snprintf(mcpu, sizeof(mcpu), "%u", i % 3 ? i % 3 * 1000 : 500);
+		do_create(pod, "main", id, i % 3 ? "guaranteed" : "burstable", mcpu);
+		nr_violations += count_violations();
+		if (nr_containers < 6)
+			continue;
+		end_oldest();
+		nr_violations += count_violations();
+	}
+	while (nr_containers) {
+		end_oldest();
+		nr_violations += count_violations();
+	}
+	fclose(stdout);
+	stdout = said;
+	printf("churned %u violations %u\n", nr, nr_violations);
 }
 
 static void obey(char *line)
@@ -343,6 +553,14 @@ static void obey(char *line)
 		do_resize(container, word[2]);
 	else if (!strcmp(word[0], "stop-pod"))
 		do_stop_pod(word[1]);
+	else if (!strcmp(word[0], "remove-pod"))
+		do_remove_pod(word[1]);
+	else if (!strcmp(word[0], "doom"))
+		do_doom(word[1]);
+	else if (!strcmp(word[0], "audit"))
+		printf("violations %u\n", count_violations());
+	else if (!strcmp(word[0], "churn"))
+		do_churn((unsigned int)strtoul(word[1], NULL, 10));
 	else
 		puts("unknown");
 	fflush(stdout);

@@ -27,7 +27,8 @@ struct played_container {
 	char id[80], pod[64], name[64], parent[128], cpus[64], mems[64];
 	bool is_guaranteed;
 	long mcpu;
-	pid_t pid; /* 0 = it has no process */
+	pid_t pid;	 /* 0 = it has no process */
+	bool has_exited; /* then its pod is listed, and it is not */
 };
 
 /* Begins with `fd` alone: a connected socket. */
@@ -38,6 +39,7 @@ struct played_plugin {
 	const uint8_t *input_at;
 	size_t input_len;
 	uint32_t last_stream;
+	bool may_die; /* what it does not answer then is no failure: calls return NULL */
 };
 
 __attribute__((format(printf, 1, 2), noreturn)) static inline void give_up(const char *format, ...)
@@ -120,12 +122,14 @@ static inline void send_packed(const struct played_plugin *plugin, enum nri_conn
 
 	if (!data || protobuf_c_message_pack(content, data) != len ||
 	    nri_output_add(&output, &message) ||
-	    send(plugin->fd, output.data, output.end, MSG_NOSIGNAL) != (ssize_t)output.end)
+	    (send(plugin->fd, output.data, output.end, MSG_NOSIGNAL) != (ssize_t)output.end &&
+	     !plugin->may_die))
 		give_up("send");
 	nri_output_fini(&output);
 }
 
-static inline void receive(struct played_plugin *plugin, struct nri_message *ret_message)
+/* False = it has died, and may. */
+static inline bool receive(struct played_plugin *plugin, struct nri_message *ret_message)
 {
 	for (;;) {
 		ssize_t got;
@@ -135,8 +139,10 @@ static inline void receive(struct played_plugin *plugin, struct nri_message *ret
 		if (r < 0)
 			give_up("the plugin's frames");
 		if (r)
-			return;
+			return true;
 		got = recv(plugin->fd, plugin->input, sizeof(plugin->input), 0);
+		if (got <= 0 && plugin->may_die)
+			return false;
 		if (got <= 0)
 			give_up("recv");
 		plugin->input_at = plugin->input;
@@ -150,7 +156,8 @@ static inline Nri__Response *await_response(struct played_plugin *plugin, uint32
 	Nri__Response *response;
 
 	do {
-		receive(plugin, &message);
+		if (!receive(plugin, &message))
+			return NULL;
 	} while (message.connection != NRI_CONNECTION_PLUGIN || message.stream != stream);
 	response = nri__response__unpack(NULL, message.len, message.data);
 	if (!response)
@@ -158,9 +165,15 @@ static inline Nri__Response *await_response(struct played_plugin *plugin, uint32
 	return response;
 }
 
-/* To be freed with nri__response__free_unpacked(). */
-static inline Nri__Response *call_plugin(struct played_plugin *plugin, const char *method,
-					 const ProtobufCMessage *payload)
+static inline void free_response(Nri__Response *response)
+{
+	if (response)
+		nri__response__free_unpacked(response, NULL);
+}
+
+/* Its answer is that to stream plugin->last_stream. */
+static inline void send_call(struct played_plugin *plugin, const char *method,
+			     const ProtobufCMessage *payload)
 {
 	Nri__Request request = NRI__REQUEST__INIT;
 	uint8_t *data cleanup_free = malloc(protobuf_c_message_get_packed_size(payload) + 1);
@@ -173,6 +186,13 @@ static inline Nri__Response *call_plugin(struct played_plugin *plugin, const cha
 	plugin->last_stream += 2;
 	send_packed(plugin, NRI_CONNECTION_PLUGIN, NRI_MESSAGE_REQUEST, plugin->last_stream,
 		    &request.base);
+}
+
+/* To be freed with free_response(). */
+static inline Nri__Response *call_plugin(struct played_plugin *plugin, const char *method,
+					 const ProtobufCMessage *payload)
+{
+	send_call(plugin, method, payload);
 	return await_response(plugin, plugin->last_stream);
 }
 
@@ -189,17 +209,24 @@ static inline void name_container(struct played_container *container, const char
 }
 
 /* The update of a container (9), its removal (11), or the end of its sandbox (2). */
+static inline void fill_event(int event, struct played_container *container,
+			      struct content *content, Nri__StateChangeEvent *change)
+{
+	nri__state_change_event__init(change);
+	fill_content(container, content);
+	change->event = event;
+	change->pod = &content->pod;
+	change->container = event < 4 ? NULL : &content->container;
+}
+
 static inline void send_event(struct played_plugin *plugin, int event,
 			      struct played_container *container)
 {
-	Nri__StateChangeEvent change = NRI__STATE_CHANGE_EVENT__INIT;
+	Nri__StateChangeEvent change;
 	struct content content;
 
-	fill_content(container, &content);
-	change.event = event;
-	change.pod = &content.pod;
-	change.container = event == 2 ? NULL : &content.container;
-	nri__response__free_unpacked(call_plugin(plugin, "StateChange", &change.base), NULL);
+	fill_event(event, container, &content, &change);
+	free_response(call_plugin(plugin, "StateChange", &change.base));
 }
 
 /* Wait for the registration of a plugin that has connected, and tell it what runs. To be freed as above. */
@@ -213,25 +240,29 @@ static inline Nri__Response *register_plugin(struct played_plugin *plugin, const
 	Nri__SynchronizeRequest synchronize = NRI__SYNCHRONIZE_REQUEST__INIT;
 	Nri__Response empty = NRI__RESPONSE__INIT;
 	struct nri_message message;
+	size_t nr_rows = 0;
 
 	if (!contents || !pods || !rows)
 		give_up("memory");
 	plugin->last_stream = 1;
 	do {
-		receive(plugin, &message);
+		if (!receive(plugin, &message))
+			return NULL;
 	} while (message.connection != NRI_CONNECTION_RUNTIME);
 	configure.runtime_name = text_of(runtime);
 	configure.runtime_version = text_of("1.0");
-	nri__response__free_unpacked(call_plugin(plugin, "Configure", &configure.base), NULL);
+	free_response(call_plugin(plugin, "Configure", &configure.base));
 	send_packed(plugin, NRI_CONNECTION_RUNTIME, NRI_MESSAGE_RESPONSE, 1, &empty.base);
 	for (size_t i = 0; i < nr; i++) {
 		fill_content(&containers[i], &contents[i]);
 		pods[i] = &contents[i].pod;
-		rows[i] = &contents[i].container;
+		if (!containers[i].has_exited)
+			rows[nr_rows++] = &contents[i].container;
 	}
 	synchronize.pods = pods;
 	synchronize.containers = rows;
-	synchronize.n_pods = synchronize.n_containers = nr;
+	synchronize.n_pods = nr;
+	synchronize.n_containers = nr_rows;
 	return call_plugin(plugin, "Synchronize", &synchronize.base);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/crash.h"
 #include "lib/log.h"
 #include "runtime/cgroup_path.h"
 #include "runtime/request.h"
@@ -227,6 +228,7 @@ static void container_event(void *data, enum nri_event event, const struct nri_p
 		source->sink->removed(source->sink->self, container->id);
 	else if (event == NRI_EVENT_POST_UPDATE_CONTAINER)
 		source->sink->updated(source->sink->self, container->id);
+	crash_point("nri-event");
 }
 
 static void pod_event(void *data, enum nri_event event, const struct nri_pod *pod)
@@ -235,6 +237,7 @@ static void pod_event(void *data, enum nri_event event, const struct nri_pod *po
 
 	if (event == NRI_EVENT_STOP_POD || event == NRI_EVENT_REMOVE_POD)
 		source->sink->pod_stopped(source->sink->self, pod->id);
+	crash_point("nri-event");
 }
 
 /* Nothing calls nri_session_update(): all changes are in answers. */
@@ -280,6 +283,7 @@ int source_answer(struct source *source, uint32_t request, const struct runtime_
 		updates[i] = (struct nri_update){change->container_id, change->cpus,
 						 change->mems ? change->mems : "", true};
 	}
+	crash_point("nri-answer");
 	r = plugin_answer(source->plugin, request, &given);
 	/* Too long: without any answer the runtime would give up the session. */
 	if (r == -EMSGSIZE || r == -ENOBUFS)
