@@ -22,8 +22,9 @@ struct page_scene_size {
 };
 
 /* What a browser must show and not do. Run, it would leave a mark on the document. */
-#define PAGE_SCENE_SCRIPT "<script>document.title='pwned'</script>"
-#define PAGE_SCENE_IMAGE  "\"><img src=x onerror=document.title='pwned'>"
+#define PAGE_SCENE_SCRIPT  "<script>document.title='pwned'</script>"
+#define PAGE_SCENE_TIME_NS 1700000100000000000ULL
+#define PAGE_SCENE_IMAGE   "\"><img src=x onerror=document.title='pwned'>"
 
 static inline struct cpuset *page_scene_cpus(uint32_t first, uint32_t last)
 {
@@ -325,6 +326,51 @@ static inline struct json_object *page_scene_pressure(const struct page_scene_si
 	return json;
 }
 
+/* Of a pod whose agent did not run for a minute, and whose run time is not counted if `i` is 3. */
+static inline struct json_object *page_scene_past(uint32_t i, uint64_t end_ns)
+{
+	struct view_history_sample samples[55];
+	const struct view_history history = {
+		.namespace = "shop",
+		.pod = page_scene_pod(i),
+		.uid = "uid",
+		.nr_samples = ARRAY_SIZE(samples),
+		.samples = samples,
+	};
+
+	for (size_t at = 0; at < ARRAY_SIZE(samples); at++) {
+		const int64_t share = (int64_t)((i + 1) * 6151 + at * 389) % 977;
+		struct view_history_sample *sample = &samples[at];
+
+		*sample = (struct view_history_sample){
+			.time_ns = end_ns - (ARRAY_SIZE(samples) - 1 - at) * PAGE_HISTORY_SAMPLE_NS,
+			.length_ns = PAGE_HISTORY_SAMPLE_NS,
+			.kind = at == 20 ? HISTORY_GAP : HISTORY_SAMPLE,
+			.pressure_length_ns = at == 20 ? -1 : (int64_t)PAGE_HISTORY_SAMPLE_NS,
+			.run_ns = at == 20 || i == 3 ? -1 : share * 20000000,
+		};
+		if (at < 20)
+			sample->time_ns -= 5 * PAGE_HISTORY_SAMPLE_NS;
+		if (at == 20)
+			sample->length_ns = 6 * PAGE_HISTORY_SAMPLE_NS;
+		for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+			sample->waited_ns[kind] = at == 20 ? -1
+							   : share * 1000000 / (kind + 1) / (i + 1);
+		for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+			sample->cause_ns[cause] = sample->run_ns < 0 ? -1 : share * 100000 * cause;
+	}
+	return object_json(&view_history_desc, &history, 1);
+}
+
+static inline struct json_object *page_scene_histories(uint32_t nr, uint64_t end_ns)
+{
+	struct json_object *all = json_object_new_array();
+
+	for (uint32_t i = 0; i < nr; i++)
+		json_object_array_add(all, page_scene_past(i, end_ns));
+	return all;
+}
+
 static inline struct json_object *page_scene_noise(const struct page_scene_size *size)
 {
 	const uint32_t nr = size->cpus * NOISE_SOURCE_NR;
@@ -416,13 +462,17 @@ static inline struct page page_scene_make(const struct page_scene_size *size)
 
 	return (struct page){
 		.host = "node-7.example & <sons>",
-		.written_ns = 1700000100000000000,
+		.written_ns = PAGE_SCENE_TIME_NS,
 		.objects =
 			{
 				[PAGE_NODE] = page_scene_node(size),
 				[PAGE_CPU] = page_scene_map(size),
 				[PAGE_POD] = page_scene_pods(size),
 				[PAGE_CONTAINER] = page_scene_containers(size),
+				[PAGE_HISTORY] = page_scene_histories(
+					size->pods < PAGE_HISTORIES_MAX ? size->pods
+									: PAGE_HISTORIES_MAX,
+					PAGE_SCENE_TIME_NS),
 				[PAGE_DISCOVERY] = page_scene_discovery(&nobody),
 				[PAGE_REFUSAL] = page_scene_refusals(),
 				[PAGE_PRESSURE] = page_scene_pressure(size),

@@ -107,6 +107,7 @@ static void an_empty_node_says_so(void **state)
 	assert_non_null(strstr(text.data, "No pod is known."));
 	assert_non_null(strstr(text.data, "No container is known."));
 	assert_non_null(strstr(text.data, "No container waited"));
+	assert_non_null(strstr(text.data, "No pod waited"));
 }
 
 /* However much a node has, a table has its limit and says what it leaves out. */
@@ -136,6 +137,70 @@ static void pods_of_others_have_a_section(void **state)
 	page_render(&page, &text);
 	assert_non_null(strstr(text.data, "<section id=discovery>"));
 	assert_non_null(strstr(text.data, "kubepods.slice/kubepods-pod4.slice/cri-4"));
+	page_scene_free(&page);
+}
+
+/* Five lines for each pod, each in two parts, because nothing is known of a minute. */
+static void gaps_break_the_lines(void **state)
+{
+	static const struct page_scene_size two = {4, 1, 2, 1};
+	struct text text cleanup_text = {0};
+
+	render(&two, &text);
+	assert_int_equal(count(text.data, "<polyline "), 2 * 5 * 2);
+	assert_int_equal(count(text.data, "<polyline class=line-io "), 2 * 2);
+	assert_int_equal(count(text.data, "role=img><title>"), 2 * 2);
+	assert_non_null(strstr(text.data, "<title>shop/&lt;script&gt;"));
+}
+
+/* The whole of one drawing: a gap of 40 s between 10 s of one CPU and 10 s of three quarters. */
+static void a_line_is_what_the_samples_say(void **state)
+{
+	struct view_history_sample samples[3];
+	const struct view_history history = {
+		.namespace = "shop", .pod = "web", .nr_samples = 3, .samples = samples};
+	struct page page = page_scene_make(&none);
+	struct text text cleanup_text = {0};
+
+	memset(samples, -1, sizeof(samples));
+	for (size_t i = 0; i < 3; i++) {
+		samples[i].kind = i == 1 ? HISTORY_GAP : HISTORY_SAMPLE;
+		samples[i].time_ns = PAGE_SCENE_TIME_NS - (2 - i) * 25000000000;
+		samples[i].length_ns = 10000000000;
+	}
+	samples[0].run_ns = 10000000000;
+	samples[2].run_ns = 7500000000;
+	samples[2].cause_ns[WAIT_HOST] = 500000000;
+	json_object_array_add(page.objects[PAGE_HISTORY],
+			      object_json(&view_history_desc, &history, 1));
+	page_render(&page, &text);
+	assert_int_equal(text.error, 0);
+	assert_non_null(strstr(text.data,
+			       "<desc>Share of the time in which a task: waited for a CPU is not "
+			       "known; waited for memory is not known; waited for IO is not "
+			       "known</desc></svg>"));
+	assert_non_null(strstr(
+		text.data, "<desc>CPUs on which it: ran 0.875 on average, 1 at most; was runnable "
+			   "but did not run 0.025 on average, 0.05 at most</desc>"
+			   "<polyline class=line-ran points=\"540,0 550,0 \"/>"
+			   "<polyline class=line-ran points=\"590,25 600,25 \"/>"
+			   "<polyline class=line-waited points=\"540,100 550,100 \"/>"
+			   "<polyline class=line-waited points=\"590,95 600,95 \"/></svg>"
+			   "<small>CPUs: 0 to 1</small>"));
+	page_scene_free(&page);
+}
+
+/* Whoever made the objects. */
+static void pods_with_lines_have_a_limit(void **state)
+{
+	struct page page = page_scene_make(&small);
+	struct text text cleanup_text = {0};
+
+	json_object_put(page.objects[PAGE_HISTORY]);
+	page.objects[PAGE_HISTORY] =
+		page_scene_histories(PAGE_HISTORIES_MAX + 5, PAGE_SCENE_TIME_NS);
+	page_render(&page, &text);
+	assert_int_equal(count(text.data, "role=img><title>"), PAGE_HISTORIES_MAX * 2);
 	page_scene_free(&page);
 }
 
@@ -184,6 +249,9 @@ int main(void)
 		cmocka_unit_test(an_empty_node_says_so),
 		cmocka_unit_test(tables_have_a_limit),
 		cmocka_unit_test(pods_of_others_have_a_section),
+		cmocka_unit_test(gaps_break_the_lines),
+		cmocka_unit_test(a_line_is_what_the_samples_say),
+		cmocka_unit_test(pods_with_lines_have_a_limit),
 		cmocka_unit_test(what_is_not_ready_is_said_first),
 		cmocka_unit_test(a_large_node_is_measured),
 	};

@@ -5,7 +5,13 @@
  */
 #include "ctl/history_report.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
 #include "ctl/internal.h"
+#include "format/page.h"
 #include "format/view_objects.h"
 #include "format/views.h"
 
@@ -84,6 +90,46 @@ static uint64_t begin_of(const struct pressure_reading *reading, enum pressure_s
 	return reading->time_ns - (growth->usage_ns ? growth->usage_ns : growth->pressure_ns);
 }
 
+static void add_growth(struct pressure_growth *sum, const struct pressure_growth *growth)
+{
+	sum->usage_ns += growth->usage_ns;
+	sum->run_ns += growth->run_ns;
+	sum->outside_ns += growth->outside_ns;
+	sum->pressure_ns += growth->pressure_ns;
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		sum->wait_ns[cause] += growth->wait_ns[cause];
+	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
+		sum->waited_ns[kind] += growth->waited_ns[kind];
+}
+
+/* Without a gap between them, and is the same known of both? */
+static bool are_one(const struct pressure_reading *before, const struct pressure_reading *next,
+		    uint64_t length_ns)
+{
+	return before->time_ns / length_ns == next->time_ns / length_ns &&
+	       !before->growth.usage_ns == !next->growth.usage_ns &&
+	       !before->growth.pressure_ns == !next->growth.pressure_ns &&
+	       begin_of(next, PRESSURE_SPAN_10M) <= before->time_ns + JITTER_NS;
+}
+
+/* Fine samples that are neighbours become one, where that is no longer than `length_ns`. Returns the new number. */
+static uint32_t merge(struct pressure_reading *readings, uint32_t nr, uint64_t length_ns)
+{
+	uint32_t nr_merged = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct pressure_reading *last = nr_merged ? &readings[nr_merged - 1] : NULL;
+
+		if (!last || !are_one(last, &readings[i], length_ns)) {
+			readings[nr_merged++] = readings[i];
+			continue;
+		}
+		last->time_ns = readings[i].time_ns;
+		add_growth(&last->growth, &readings[i].growth);
+	}
+	return nr_merged;
+}
+
 /* `rows` has room for twice as many. Returns the number. */
 static size_t fill_rows(const struct pressure_reading *readings, uint32_t nr,
 			enum pressure_span span, const struct controller *controller,
@@ -114,12 +160,12 @@ static enum history_state state_of(const struct pressure_samples *samples,
 	return samples->nr < PRESSURE_SAMPLES_MAX ? HISTORY_AWAITED : HISTORY_LEFT_OUT;
 }
 
-struct json_object *ctl_report_history(struct controller *controller, const struct ledger_pod *pod,
-				       const char *container, enum pressure_span span)
+/* `sampled` NULL = it has no ring; merged_ns 0 = the samples as they are kept. */
+static struct json_object *report(struct controller *controller, const struct ledger_pod *pod,
+				  const char *container, const struct sampled_group *sampled,
+				  enum pressure_span span, uint64_t merged_ns)
 {
 	const struct pressure_samples *samples = &controller->samples;
-	const struct sampled_group *sampled =
-		pressure_samples_find(samples, pod->spec->uid, container);
 	const uint32_t room = pressure_ring_room(span);
 	struct pressure_reading *readings cleanup_free = calloc(room, sizeof(*readings));
 	struct view_history_sample *rows cleanup_free = calloc(2 * room, sizeof(*rows));
@@ -143,6 +189,102 @@ struct json_object *ctl_report_history(struct controller *controller, const stru
 	if (sampled)
 		nr = pressure_ring_read(&sampled->ring, span, clock_now_ns(controller->ports.clock),
 					readings);
+	if (merged_ns)
+		nr = merge(readings, nr, merged_ns);
 	history.nr_samples = fill_rows(readings, nr, span, controller, rows);
 	return view_history(&history);
+}
+
+struct json_object *ctl_report_history(struct controller *controller, const struct ledger_pod *pod,
+				       const char *container, enum pressure_span span)
+{
+	return report(controller, pod, container,
+		      pressure_samples_find(&controller->samples, pod->spec->uid, container), span,
+		      0);
+}
+
+/* --- the pods that waited most ------------------------------------------------------------------- */
+
+struct waiting_pod {
+	const struct ledger_pod *pod;
+	const struct sampled_group *sampled;
+	uint64_t waited_ns;
+};
+
+/* Tasks that wait for a CPU at once count each where that is known, and else as one. */
+static uint64_t waited_of(const struct pressure_growth *sum)
+{
+	uint64_t cpu_ns = 0;
+
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		cpu_ns += sum->wait_ns[cause];
+	if (sum->waited_ns[PRESSURE_CPU_SOME] > cpu_ns)
+		cpu_ns = sum->waited_ns[PRESSURE_CPU_SOME];
+	return cpu_ns + sum->waited_ns[PRESSURE_MEMORY_SOME] + sum->waited_ns[PRESSURE_IO_SOME];
+}
+
+static int by_waited(const void *left, const void *right)
+{
+	const struct waiting_pod *a = left, *b = right;
+
+	if (a->waited_ns != b->waited_ns)
+		return a->waited_ns < b->waited_ns ? 1 : -1;
+	return strcmp(a->pod->spec->uid, b->pod->spec->uid);
+}
+
+/* Those that waited at all, longest first. Returns the number; `waiting` has room for all rings. */
+static uint32_t find_waiting(struct controller *controller, struct pressure_reading *readings,
+			     struct waiting_pod *waiting)
+{
+	const struct pressure_samples *samples = &controller->samples;
+	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < samples->nr; i++) {
+		const struct sampled_group *sampled = samples->groups[i];
+		const struct ledger_pod *pod =
+			*sampled->container ? NULL : ledger_find(controller->ledger, sampled->uid);
+		struct pressure_growth sum = {0};
+		uint32_t nr_readings;
+
+		if (!pod)
+			continue;
+		nr_readings =
+			pressure_ring_read(&sampled->ring, PRESSURE_SPAN_10M, now_ns, readings);
+		for (uint32_t at = 0; at < nr_readings; at++)
+			add_growth(&sum, &readings[at].growth);
+		if (waited_of(&sum))
+			waiting[nr++] = (struct waiting_pod){pod, sampled, waited_of(&sum)};
+	}
+	qsort(waiting, nr, sizeof(*waiting), by_waited);
+	return nr;
+}
+
+static void put_json(struct json_object **json)
+{
+	json_object_put(*json);
+}
+
+struct json_object *ctl_report_histories(struct controller *controller)
+{
+	struct json_object *all cleanup(put_json) = json_object_new_array();
+	struct pressure_reading *readings cleanup_free =
+		calloc(pressure_ring_room(PRESSURE_SPAN_10M), sizeof(*readings));
+	struct waiting_pod *waiting cleanup_free =
+		calloc(controller->samples.nr + 1, sizeof(*waiting));
+	uint32_t nr;
+
+	if (!all || !readings || !waiting)
+		return NULL;
+	nr = find_waiting(controller, readings, waiting);
+	for (uint32_t i = 0; i < nr && i < PAGE_HISTORIES_MAX; i++) {
+		struct json_object *one = report(controller, waiting[i].pod, "", waiting[i].sampled,
+						 PRESSURE_SPAN_10M, PAGE_HISTORY_SAMPLE_NS);
+
+		if (!one || json_object_array_add(all, one)) {
+			json_object_put(one);
+			return NULL;
+		}
+	}
+	return TAKE_PTR(all);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer to POST /v1/pressure/history. */
+/* The answer to POST /v1/pressure/history, and what the page for people draws of the same samples. */
 #ifndef CTL_HISTORY_REPORT_H
 #define CTL_HISTORY_REPORT_H
 
@@ -15,5 +15,12 @@ struct json_object;
  */
 struct json_object *ctl_report_history(struct controller *controller, const struct ledger_pod *pod,
 				       const char *container, enum pressure_span span);
+
+/*
+ * Of the pods that waited most in the last ten minutes, longest first: an array of at most
+ * PAGE_HISTORIES_MAX histories, whose samples are sums over PAGE_HISTORY_SAMPLE_NS. The caller owns
+ * the result; NULL = no memory.
+ */
+struct json_object *ctl_report_histories(struct controller *controller);
 
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <json-c/json.h>
 
+#include "ctl/history_report.h"
 #include "ctl/internal.h"
 #include "ctl/noise_report.h"
 #include "ctl/page.h"
@@ -27,6 +28,9 @@ static int read_object(struct controller *controller, enum page_object object,
 	switch (object) {
 	case PAGE_CONTAINER:
 		*ret_json = ctl_report_containers(controller, false);
+		break;
+	case PAGE_HISTORY:
+		*ret_json = ctl_report_histories(controller);
 		break;
 	case PAGE_NOISE:
 		*ret_json = ctl_report_noise_from_memory(controller);

@@ -22,12 +22,17 @@
 /* Rows of noise of a large node are thousands, and nearly all of them say nothing. */
 #define NOISE_ROWS_MAX 100
 
+#define HISTORY_HELP                                                                                   \
+	"How much of the time tasks of a pod waited, and how many CPUs they ran on or would have run " \
+	"on, in samples of 10 seconds."
+
 const struct object_desc *const page_descs[PAGE_OBJECT_NR] = {
 	[PAGE_DISCOVERY] = &view_discovery_desc,
 	[PAGE_NODE] = &view_node_desc,
 	[PAGE_CPU] = &view_cpu_desc,
 	[PAGE_POD] = &view_pod_desc,
 	[PAGE_CONTAINER] = &view_container_desc,
+	[PAGE_HISTORY] = &view_history_desc,
 	[PAGE_REFUSAL] = &view_refusal_desc,
 	[PAGE_PRESSURE] = &view_pressure_desc,
 	[PAGE_NOISE] = &view_noise_desc,
@@ -304,6 +309,9 @@ void page_render(const struct page *page, struct text *text)
 			  "<p class=help>How long the tasks of a container were runnable but did "
 			  "not run, and who had the CPU meanwhile.</p>\n");
 	page_append_waits(page->objects[PAGE_CONTAINER], text);
+	text_append(text, "</section>\n");
+	open_section("history", "The last 10 minutes", HISTORY_HELP, text);
+	page_append_history(page->objects[PAGE_HISTORY], page->written_ns, text);
 	text_append(text, "</section>\n");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		append_section(&sections[i], page->objects[sections[i].object], text);

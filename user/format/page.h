@@ -16,6 +16,7 @@ enum page_object {
 	PAGE_CPU,
 	PAGE_POD,
 	PAGE_CONTAINER,
+	PAGE_HISTORY, /* an array: of those pods that waited most, longest first */
 	PAGE_DISCOVERY,
 	PAGE_REFUSAL,
 	PAGE_PRESSURE,
@@ -25,6 +26,9 @@ enum page_object {
 };
 
 #define PAGE_ROWS_MAX 1000
+/* Pods with a drawing of their last ten minutes, whose samples are as long as the kernel's shortest window. */
+#define PAGE_HISTORIES_MAX     20
+#define PAGE_HISTORY_SAMPLE_NS 10000000000ULL
 
 struct page {
 	const char *host;    /* the machine's name, for people with many of these pages */

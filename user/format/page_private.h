@@ -9,5 +9,7 @@
 void page_append_map(struct json_object *cpus, struct text *text);
 /* page_waits.c: the containers that waited most, each as a bar that is divided by cause. */
 void page_append_waits(struct json_object *containers, struct text *text);
+/* page_history.c: the last ten minutes of pods as lines that end at `end_ns`. */
+void page_append_history(struct json_object *histories, uint64_t end_ns, struct text *text);
 
 #endif

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/* Of which pods the page draws the last ten minutes, and that they are what the inspector prints. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ctl/history_report.h"
+#include "format/page.h"
+#include "history_scene.h"
+
+#define NR_PODS (PAGE_HISTORIES_MAX + 5)
+
+/* The pod whose container has the largest id waits longest. */
+static int count_by_id(void *self, uint64_t cgroup_id, struct usage *ret_usage)
+{
+	*ret_usage = (struct usage){
+		.run_local_ns = counted.run_ns,
+		.wait_ns = {[WAIT_HOST] = counted.wait_ns * cgroup_id},
+	};
+	return 0;
+}
+
+static struct view_history read_one(struct json_object *all, size_t i)
+{
+	struct view_history history;
+
+	object_read(&view_history_desc, json_object_array_get_idx(all, i), &history);
+	return history;
+}
+
+static struct json_object *samples_of(struct json_object *history)
+{
+	return object_list(&view_history_desc, history, &view_history_sample_desc);
+}
+
+static void those_that_waited_longest_come_first(void **state)
+{
+	struct controller *controller = start_counting_with(count_by_id, NULL);
+	struct pod_spec *many[NR_PODS];
+	struct json_object *all;
+	uint64_t before = UINT64_MAX;
+
+	for (int i = 0; i < NR_PODS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "pod-%d", i);
+		many[i] = fake_pod(name, name, 10, false);
+	}
+	scan(controller, many, NR_PODS);
+	pass_times(controller, 20);
+	all = ctl_report_histories(controller);
+	assert_int_equal(json_object_array_length(all), PAGE_HISTORIES_MAX);
+	for (size_t i = 0; i < PAGE_HISTORIES_MAX; i++) {
+		const struct view_history history = read_one(all, i);
+		const uint64_t id = id_of(GROUP_CONTAINER, history.pod);
+
+		assert_null(history.container);
+		assert_true(id < before);
+		before = id;
+	}
+	/* Those that are left out waited less. */
+	for (int i = 0; i < NR_PODS; i++)
+		assert_true(id_of(GROUP_CONTAINER, many[i]->name) >= before ||
+			    !strstr(json_object_to_json_string(all), many[i]->uid));
+	json_object_put(all);
+	controller_free(controller);
+	free_pods(many, NR_PODS);
+}
+
+static void nobody_who_did_not_wait_is_drawn(void **state)
+{
+	struct controller *controller = start_counting();
+	struct json_object *all;
+
+	scan(controller, pods, 2);
+	all = ctl_report_histories(controller);
+	assert_int_equal(json_object_array_length(all), 0);
+	json_object_put(all);
+	controller_free(controller);
+}
+
+/* The samples are longer, and together they are the same time, run time, waits and pressure. */
+static void the_sums_are_those_of_the_history(void **state)
+{
+	struct controller *controller = start_counting();
+	struct view_history_sample fine = {0}, merged = {0};
+	struct json_object *all, *list;
+
+	scan(controller, pods, 1);
+	pass_times(controller, 400);
+	read_fine(controller, "a", NULL);
+	assert_int_equal(nr_samples, PRESSURE_RING_FINE);
+	for (size_t i = 0; i < nr_samples; i++) {
+		fine.length_ns += samples[i].length_ns;
+		fine.pressure_length_ns += samples[i].pressure_length_ns;
+		fine.run_ns += samples[i].run_ns;
+		fine.cause_ns[WAIT_HOST] += samples[i].cause_ns[WAIT_HOST];
+		fine.waited_ns[PRESSURE_IO_SOME] += samples[i].waited_ns[PRESSURE_IO_SOME];
+	}
+	all = ctl_report_histories(controller);
+	assert_int_equal(json_object_array_length(all), 1);
+	list = samples_of(json_object_array_get_idx(all, 0));
+	assert_in_range(json_object_array_length(list), 60, 61);
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct view_history_sample sample;
+
+		object_read(&view_history_sample_desc, json_object_array_get_idx(list, i), &sample);
+		assert_int_equal(sample.kind, HISTORY_SAMPLE);
+		assert_in_range(sample.length_ns, S, PAGE_HISTORY_SAMPLE_NS);
+		merged.length_ns += sample.length_ns;
+		merged.pressure_length_ns += sample.pressure_length_ns;
+		merged.run_ns += sample.run_ns;
+		merged.cause_ns[WAIT_HOST] += sample.cause_ns[WAIT_HOST];
+		merged.waited_ns[PRESSURE_IO_SOME] += sample.waited_ns[PRESSURE_IO_SOME];
+	}
+	assert_int_equal(merged.length_ns, fine.length_ns);
+	assert_int_equal(merged.pressure_length_ns, fine.pressure_length_ns);
+	assert_int_equal(merged.run_ns, fine.run_ns);
+	assert_int_equal(merged.cause_ns[WAIT_HOST], fine.cause_ns[WAIT_HOST]);
+	assert_int_equal(merged.waited_ns[PRESSURE_IO_SOME], fine.waited_ns[PRESSURE_IO_SOME]);
+	json_object_put(all);
+	controller_free(controller);
+}
+
+/* Nothing is put into a gap, and what is not known is not 0. */
+static void gaps_stay_gaps(void **state)
+{
+	struct controller *controller = start_counting();
+	struct json_object *all, *list;
+	size_t nr_merged_gaps = 0, nr_without_usage = 0;
+
+	scan(controller, pods, 1);
+	pass_times(controller, 20);
+	fake_pressure.result = -EIO;
+	pass_times(controller, 20);
+	fake_pressure.result = 0;
+	pass_times(controller, 20);
+	counted.unknown = id_of(GROUP_CONTAINER, "exclusive");
+	pass_times(controller, 11);
+	all = ctl_report_histories(controller);
+	list = samples_of(json_object_array_get_idx(all, 0));
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct view_history_sample sample;
+
+		object_read(&view_history_sample_desc, json_object_array_get_idx(list, i), &sample);
+		if (sample.kind == HISTORY_GAP) {
+			nr_merged_gaps++;
+			assert_in_range(sample.length_ns, 40 * S, 44 * S);
+		}
+		nr_without_usage += sample.kind == HISTORY_SAMPLE && sample.run_ns < 0;
+	}
+	assert_int_equal(nr_merged_gaps, 1);
+	assert_in_range(nr_without_usage, 2, 4);
+	json_object_put(all);
+	controller_free(controller);
+}
+
+static void the_page_has_the_lines(void **state)
+{
+	struct controller *controller = start_counting();
+	const struct faces_port *faces = controller_faces(controller);
+	struct face_page page;
+
+	scan(controller, pods, 2);
+	pass_times(controller, 20);
+	assert_int_equal(faces->page(faces->self, &page), 0);
+	assert_non_null(strstr(page.data, "<polyline class=line-io "));
+	assert_non_null(strstr(page.data, "waited for IO 50% on average, 50% at most"));
+	assert_non_null(strstr(page.data, "ran 0.5 on average, 0.5 at most"));
+	controller_free(controller);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		HISTORY_TEST(those_that_waited_longest_come_first),
+		HISTORY_TEST(nobody_who_did_not_wait_is_drawn),
+		HISTORY_TEST(the_sums_are_those_of_the_history),
+		HISTORY_TEST(gaps_stay_gaps),
+		HISTORY_TEST(the_page_has_the_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
