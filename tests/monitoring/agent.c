@@ -21,6 +21,7 @@
 #include "../lib/fake_kernel.h"
 #include "../lib/fake_noise.h"
 #include "../lib/fake_pressure.h"
+#include "../lib/fake_resident.h"
 #include "../unit/controller_scene.h"
 #include "lib/log.h"
 #include "serve/server.h"
@@ -58,6 +59,15 @@ static const struct {
 #define PROGRAM_PERCENT	  6
 #define FIRED_PER_SECOND  50
 #define LOST_PER_SECOND	  2
+/* Waits of a pod by their length: most take up to 33 us, one in a hundred up to 34 ms. */
+#define SHORT_WAITS	99
+#define LONG_WAITS	1
+#define SHORT_BUCKET	5
+#define LONG_BUCKET	15
+#define LATENCY_PERCENT 3
+/* Of the waits of each container, on CPUs of NUMA nodes 0 and 1. */
+#define NODE_0_PERCENT 7
+#define NODE_1_PERCENT 4
 
 static struct controller *controller;
 static uint64_t started_ns;
@@ -80,11 +90,25 @@ static uint64_t grown(uint64_t percent)
 
 static int moving_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 {
+	static uint64_t cpu_wait_ns[16]; /* the first half of the CPUs is on node 0 */
+
+	cpu_wait_ns[3] = grown(NODE_0_PERCENT);
+	cpu_wait_ns[9] = grown(NODE_1_PERCENT);
 	*ret_usage = (struct usage){.run_local_ns = grown(RUN_PERCENT),
 				    .run_outside_ns = grown(OUTSIDE_PERCENT),
-				    .migrations_core = grown(100) / 1000000000};
+				    .migrations_core = grown(100) / 1000000000,
+				    .nr_cpus = ARRAY_SIZE(cpu_wait_ns),
+				    .cpu_wait_ns = cpu_wait_ns};
 	for (size_t cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		ret_usage->wait_ns[cause] = grown(waits[cause].percent);
+	return 0;
+}
+
+static int moving_latency(void *self, uint64_t cgroup_id, struct latency *ret_latency)
+{
+	*ret_latency = (struct latency){.sum_ns = grown(LATENCY_PERCENT)};
+	ret_latency->counts[SHORT_BUCKET] = grown(100 * SHORT_WAITS) / 1000000000;
+	ret_latency->counts[LONG_BUCKET] = grown(100 * LONG_WAITS) / 1000000000;
 	return 0;
 }
 
@@ -137,6 +161,7 @@ static void make_node(void)
 					       .kernel = &kernel,
 					       .pressure = &fake_pressure_port,
 					       .noise = &fake_noise_port,
+					       .resident = &fake_resident_port,
 					       .irq = &fake_irq_port,
 					       .store = &fake_store};
 	char error[256] = "";
@@ -151,12 +176,15 @@ static void make_node(void)
 	fake_irq.nr = ARRAY_SIZE(fake_irq_rows);
 	kernel = fake_side_port;
 	kernel.usage = moving_usage;
+	kernel.latency = moving_latency;
 	kernel.programs = moving_programs;
 	kernel.events_lost = moving_losses;
 	started_ns = fake->now_ns = clock_ns();
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
 	fake_pressure.sink = controller_pressure_sink(controller);
+	fake_resident.topology = topology;
+	fake_resident.sink = controller_resident_sink(controller);
 	fake_irq.sink = controller_irq_sink(controller);
 	assert_int_equal(controller_start(controller), 0);
 }
@@ -196,6 +224,11 @@ static void print_rates(void)
 	}
 	print_rate("pinfold_pod_cpu_seconds_total{placement='local_numa'}", RUN_PERCENT);
 	print_rate("pinfold_pod_cpu_seconds_total{placement='outside'}", OUTSIDE_PERCENT);
+	print_rate("pinfold_runqueue_latency_seconds_count", 100 * (SHORT_WAITS + LONG_WAITS));
+	print_rate("pinfold_runqueue_latency_seconds_sum", LATENCY_PERCENT);
+	/* Two containers. */
+	print_rate("pinfold_numa_cpu_wait_seconds_total{numa_node='0'}", 2 * NODE_0_PERCENT);
+	print_rate("pinfold_numa_cpu_wait_seconds_total{numa_node='1'}", 2 * NODE_1_PERCENT);
 	print_rate("pinfold_pressure_cpu_waiting_seconds_total", PRESSURE_PERCENT);
 	print_rate("pinfold_pressure_memory_stalled_seconds_total", PRESSURE_PERCENT);
 	/* Two exclusive CPUs. */
