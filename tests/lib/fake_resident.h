@@ -19,9 +19,11 @@ static struct {
 	const struct topology *topology;
 	const char *unread; /* of cgroups with this in their path nothing can be read */
 	int unread_error;
-	const char *empty; /* cgroups with this in their path have no memory */
-	int error;	   /* of the call */
-	int result;	   /* of the pass */
+	const char *empty;	/* cgroups with this in their path have no memory */
+	uint64_t hugetlb_bytes; /* that each has on the last node */
+	bool has_hugetlb;	/* cgroups have the controller */
+	int error;		/* of the call */
+	int result;		/* of the pass */
 	bool is_slow;
 	struct resident_report report; /* of the pass that has not ended */
 	unsigned int nr_passes;
@@ -41,6 +43,9 @@ static inline void fake_resident_fill(struct resident_row *row, uint64_t pages)
 	for (int use = 0; use < MEMORY_USE_NR; use++)
 		for (uint64_t node = 0; node < fake_resident.topology->nr_memory_nodes; node++)
 			row->nodes[node].bytes[use] = (node + 1) * pages * FAKE_RESIDENT_PAGE;
+	row->has_hugetlb = fake_resident.has_hugetlb;
+	row->nodes[fake_resident.topology->nr_memory_nodes - 1].hugetlb_bytes =
+		fake_resident.hugetlb_bytes;
 	if (fake_resident.unread && strstr(row->path, fake_resident.unread))
 		row->error = fake_resident.unread_error;
 }

@@ -22,7 +22,8 @@ static struct worker_pool *pool; /* NULL = passes run on the test's thread */
 static struct numa_stat *stat_reader;
 static int nr_passes;
 static int errors[4];
-static uint64_t anon_bytes[4];
+static uint64_t anon_bytes[4], hugetlb_bytes[4];
+static bool has_hugetlb[4];
 
 static void sampled(void *self, int result, struct resident_report *report)
 {
@@ -31,6 +32,8 @@ static void sampled(void *self, int result, struct resident_report *report)
 	for (uint32_t i = 0; i < report->nr; i++) {
 		errors[i] = report->rows[i].error;
 		anon_bytes[i] = report->rows[i].nodes[0].bytes[MEMORY_ANON];
+		hugetlb_bytes[i] = report->rows[i].nodes[0].hugetlb_bytes;
+		has_hugetlb[i] = report->rows[i].has_hugetlb;
 	}
 	nr_passes++;
 }
@@ -40,7 +43,13 @@ static const struct resident_sink sink = {NULL, sampled};
 static int set_up_reader(void **state)
 {
 	const struct topology_cpu cpu = {0};
-	const struct topology_facts facts = {.cpus = &cpu, .nr_cpus = 1, TOPOLOGY_COUNT_ALL};
+	const struct topology_node node = {
+		.memory_bytes = 4ULL << 30,
+		.nr_hugepages = 2,
+		.hugepages = {{.size_bytes = 2 << 20}, {.size_bytes = 1 << 30}},
+	};
+	const struct topology_facts facts = {
+		.cpus = &cpu, .nr_cpus = 1, .nodes = &node, .nr_nodes = 1, TOPOLOGY_COUNT_ALL};
 	const struct groups_options options = {
 		.root = root, .workload_root = "pinfold.slice", .layout = GROUPS_LAYOUT_CGROUPFS};
 	struct numa_stat_options reader = {0};
@@ -100,6 +109,34 @@ static void each_cgroup_is_read_for_itself(void **state)
 	assert_int_equal(errors[2], -ENOENT);
 	assert_int_equal(errors[3], -ERANGE);
 	assert_int_equal(anon_bytes[3], 0);
+}
+
+/* Of all sizes; a cgroup without the controller is not one without huge pages. */
+static void huge_pages_are_added_up(void **state)
+{
+	static const char *const paths[] = {"pods/one", "pods/two", "pods/none", "pods/odd"};
+	struct resident_port port = numa_stat_port(stat_reader);
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "cg/%s/memory.numa_stat", paths[i]);
+		put(name, "anon N0=4096\n" FILES);
+	}
+	put("cg/pods/one/hugetlb.2MB.numa_stat", "total=4194304 N0=4194304\n");
+	put("cg/pods/one/hugetlb.1GB.numa_stat", "total=1073741824 N0=1073741824\n");
+	put("cg/pods/two/hugetlb.2MB.numa_stat", "total=0 N0=0\n");
+	put("cg/pods/odd/hugetlb.2MB.numa_stat", "total=1 N0\n");
+	numa_stat_listen(stat_reader, &sink);
+	assert_int_equal(port.sample(port.self, paths, 4), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(errors[i], 0);
+		assert_int_equal(anon_bytes[i], 4096);
+		assert_int_equal(has_hugetlb[i], i < 2);
+	}
+	assert_int_equal(hugetlb_bytes[0], 1077936128);
+	assert_int_equal(hugetlb_bytes[1], 0);
 }
 
 static void nothing_to_read_is_a_pass_too(void **state)
@@ -170,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_cgroup_is_read_for_itself),
+		TEST(huge_pages_are_added_up),
 		TEST(nothing_to_read_is_a_pass_too),
 		cmocka_unit_test_setup_teardown(one_pass_at_a_time_waits, set_up_threaded,
 						tear_down_threaded),

@@ -96,6 +96,36 @@ static void memory_is_local_where_it_was_granted_or_where_the_cpus_are(void **st
 			"b", "local_numa") "73728\n" SERIES("b", "remote_numa") "0\n");
 }
 
+static void expect_hugetlb(size_t i, const char *numa, const char *bytes)
+{
+	struct json_object *rows = query(controller, "memory");
+	struct json_object *row = json_object_array_get_idx(rows, i);
+
+	assert_non_null(row);
+	assert_string_equal(member(row, "numa"), numa);
+	assert_string_equal(member(row, "hugetlb_bytes"), bytes);
+	json_object_put(rows);
+}
+
+/* They have a row where there is nothing else, and are not in the sums of the pods. */
+static void huge_pages_are_apart(void **state)
+{
+	(void)state;
+	fake_resident.empty = "exclusive";
+	fake_resident.hugetlb_bytes = 2 << 20;
+	tick_after(S);
+	/* Without the controller they are not known. */
+	expect_hugetlb(0, "0", "null");
+	expect_hugetlb(1, "0", "null");
+	fake_resident.has_hugetlb = true;
+	tick_after(10 * S);
+	expect_hugetlb(0, "0", "0");
+	expect_hugetlb(1, "1", "2097152");
+	expect_hugetlb(3, "1", "2097152");
+	expect_metrics(SERIES("a", "local_numa") "0\n" SERIES("a", "remote_numa") "0\n" SERIES(
+		"b", "local_numa") "73728\n" SERIES("b", "remote_numa") "0\n");
+}
+
 static void expect_unknown(void)
 {
 	expect_rows("a/exclusive null null null null null unknown\n"
@@ -582,6 +612,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(memory_is_local_where_it_was_granted_or_where_the_cpus_are),
+		TEST(huge_pages_are_apart),
 		TEST(it_is_read_every_ten_seconds),
 		TEST(one_pass_at_a_time),
 		TEST(old_figures_are_not_shown),

@@ -53,6 +53,45 @@ static const char recorded[] = "anon N0=4096 N2=8192 N5=12288\n"
 			       "slab_unreclaimable N0=1 N2=2 N5=3\n"
 			       "workingset_refault_anon N0=7 N2=7 N5=7";
 
+static void huge_pages_are_added_to_what_there_is(void **state)
+{
+	struct resident_node nodes[3] = {{.hugetlb_bytes = 1}, {.bytes = {5}}};
+
+	(void)state;
+	assert_int_equal(resident_add_hugetlb("total=12 N0=4 N2=8 N5=0", topology, nodes), 0);
+	assert_int_equal(resident_add_hugetlb("total=2 N5=2\n", topology, nodes), 0);
+	assert_int_equal(nodes[0].hugetlb_bytes, 5);
+	assert_int_equal(nodes[1].hugetlb_bytes, 8);
+	assert_int_equal(nodes[1].bytes[0], 5);
+	assert_int_equal(nodes[2].hugetlb_bytes, 2);
+	/* What is refused adds nothing. */
+	assert_int_equal(resident_add_hugetlb("total=2 N0=2 N7=2", topology, nodes), -ERANGE);
+	assert_int_equal(resident_add_hugetlb("total=2 N0=2 N", topology, nodes), -EBADMSG);
+	assert_int_equal(resident_add_hugetlb("N0=2", topology, nodes), -EBADMSG);
+	assert_int_equal(resident_add_hugetlb("", topology, nodes), -EBADMSG);
+	assert_int_equal(nodes[0].hugetlb_bytes, 5);
+}
+
+static void each_size_has_its_file(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *name;
+	} sizes[] = {{64 << 10, "hugetlb.64KB.numa_stat"},
+		     {2 << 20, "hugetlb.2MB.numa_stat"},
+		     {512 << 20, "hugetlb.512MB.numa_stat"},
+		     {1 << 30, "hugetlb.1GB.numa_stat"},
+		     {16ULL << 30, "hugetlb.16GB.numa_stat"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		char name[HUGETLB_FILE_MAX];
+
+		resident_hugetlb_file(sizes[i].bytes, name);
+		assert_string_equal(name, sizes[i].name);
+	}
+}
+
 static void lines_that_do_not_overlap_are_summed_up_by_node(void **state)
 {
 	static const uint64_t wanted[3][MEMORY_USE_NR] = {
@@ -148,6 +187,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_that_do_not_overlap_are_summed_up_by_node),
+		cmocka_unit_test(huge_pages_are_added_to_what_there_is),
+		cmocka_unit_test(each_size_has_its_file),
 		cmocka_unit_test(older_kernels_have_fewer_lines),
 		cmocka_unit_test(what_is_no_such_file_is_refused),
 		cmocka_unit_test(a_new_report_is_empty),

@@ -472,7 +472,8 @@ static void memory_becomes_objects(void **state)
 {
 	const struct view_memory rows[] = {
 		{POD_DB, .container = "main", .local = 1, .anon_bytes = 1073741824,
-		 .file_bytes = 4096, .kernel_bytes = 95096, .state = RESIDENT_READ},
+		 .file_bytes = 4096, .kernel_bytes = 95096, .hugetlb_bytes = 4194304,
+		 .state = RESIDENT_READ},
 		{POD_DB, .container = "main", .numa = 1, .anon_bytes = 16777216,
 		 .state = RESIDENT_READ},
 		{.namespace = "prod",
@@ -484,6 +485,7 @@ static void memory_becomes_objects(void **state)
 		 .anon_bytes = -1,
 		 .file_bytes = -1,
 		 .kernel_bytes = -1,
+		 .hugetlb_bytes = -1,
 		 .state = RESIDENT_UNSUPPORTED},
 	};
 	struct json_object *json = view_memories(rows, ARRAY_SIZE(rows));
@@ -494,7 +496,9 @@ static void memory_becomes_objects(void **state)
 	expect(json, "/1/file_bytes", "0");
 	expect(json, "/2/numa", "null");
 	expect(json, "/2/local", "null");
+	expect(json, "/0/hugetlb_bytes", "4194304");
 	expect(json, "/2/anon_bytes", "null");
+	expect(json, "/2/hugetlb_bytes", "null");
 	json_object_put(json);
 }
 

@@ -29,6 +29,53 @@ struct sample_job {
 	struct resident_report report;
 };
 
+/* Is this size one of those of an earlier node? Then its file has been read. */
+static bool is_read(const struct topology *topology, uint32_t node, uint64_t page_bytes)
+{
+	for (uint32_t i = 0; i < node; i++)
+		for (uint32_t j = 0; j < topology->memory_nodes[i].nr_hugepages; j++)
+			if (topology->memory_nodes[i].hugepages[j].size_bytes == page_bytes)
+				return true;
+	return false;
+}
+
+/* Without the controller there is no such file, nor before Linux 5.16. */
+static int read_hugetlb_of(int fd, uint64_t page_bytes, const struct topology *topology,
+			   struct resident_row *row)
+{
+	char *text cleanup_free = NULL;
+	char name[HUGETLB_FILE_MAX];
+	int r;
+
+	resident_hugetlb_file(page_bytes, name);
+	r = file_read_line(fd, name, &text);
+	if (r == -ENOENT)
+		return 0;
+	if (!r)
+		r = resident_add_hugetlb(text, topology, row->nodes);
+	row->has_hugetlb |= !r;
+	return r;
+}
+
+static int read_hugetlb(int fd, const struct topology *topology, struct resident_row *row)
+{
+	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++) {
+		const struct topology_node *node = &topology->memory_nodes[i];
+
+		for (uint32_t j = 0; j < node->nr_hugepages; j++) {
+			const uint64_t page_bytes = node->hugepages[j].size_bytes;
+			int r = 0;
+
+			if (!is_read(topology, i, page_bytes))
+				r = read_hugetlb_of(fd, page_bytes, topology, row);
+			if (r)
+				return r;
+		}
+	}
+	return 0;
+}
+
+/* Memory that is known remains so when the huge pages cannot be read. */
 static int read_group(const struct numa_stat *stat, struct resident_row *row)
 {
 	char *text cleanup_free = NULL;
@@ -41,7 +88,10 @@ static int read_group(const struct numa_stat *stat, struct resident_row *row)
 	r = file_read_line(fd, "memory.numa_stat", &text);
 	if (r)
 		return r == -ENOENT ? -EOPNOTSUPP : r;
-	return resident_parse(text, stat->topology, row->nodes);
+	r = resident_parse(text, stat->topology, row->nodes);
+	if (!r && read_hugetlb(fd, stat->topology, row))
+		row->has_hugetlb = false;
+	return r;
 }
 
 static int run_sample(struct worker_job *base)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The port of resident memory: reads memory.numa_stat on a thread of the pool, one pass at a time. */
+/*
+ * The port of resident memory: reads memory.numa_stat and hugetlb.*.numa_stat on a thread of the pool,
+ * one pass at a time.
+ */
 #ifndef CGROUP_NUMA_STAT_H
 #define CGROUP_NUMA_STAT_H
 

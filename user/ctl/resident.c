@@ -400,6 +400,7 @@ static struct view_memory unknown_row(const struct container_memory *container)
 		.anon_bytes = -1,
 		.file_bytes = -1,
 		.kernel_bytes = -1,
+		.hugetlb_bytes = -1,
 		.state = container->row && container->row->error == -EOPNOTSUPP
 				 ? RESIDENT_UNSUPPORTED
 				 : RESIDENT_UNKNOWN,
@@ -419,8 +420,9 @@ static size_t add_rows(const struct topology *topology, const struct container_m
 	for (uint32_t i = 0; i < topology->nr_memory_nodes; i++) {
 		const struct resident_node *node = &container->row->nodes[i];
 		const bool is_local = container->local >> i & 1;
+		const bool has_hugetlb = container->row->has_hugetlb;
 
-		if (!is_local && !sum_of(node))
+		if (!is_local && !sum_of(node) && !(has_hugetlb && node->hugetlb_bytes))
 			continue;
 		rows[nr] = unknown_row(container);
 		rows[nr].numa = topology->memory_nodes[i].id;
@@ -428,6 +430,8 @@ static size_t add_rows(const struct topology *topology, const struct container_m
 		rows[nr].anon_bytes = (int64_t)node->bytes[MEMORY_ANON];
 		rows[nr].file_bytes = (int64_t)node->bytes[MEMORY_FILE];
 		rows[nr].kernel_bytes = (int64_t)node->bytes[MEMORY_KERNEL];
+		if (has_hugetlb)
+			rows[nr].hugetlb_bytes = (int64_t)node->hugetlb_bytes;
 		rows[nr++].state = RESIDENT_READ;
 	}
 	return nr;

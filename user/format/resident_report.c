@@ -91,9 +91,8 @@ static int find_node(const struct topology *topology, uint32_t id, uint32_t *ret
 	return -ERANGE;
 }
 
-/* " N0=4096 N1=0" to the end of the line. A node without any of it need not be known. */
-static int add_line(const char *at, const struct topology *topology, enum memory_use use,
-		    struct resident_node *nodes)
+/* " N0=4096 N1=0" to the end of the line, added to `sums` by node. A node without any of it need not be known. */
+static int add_line(const char *at, const struct topology *topology, uint64_t *sums)
 {
 	uint32_t id, index;
 	uint64_t bytes;
@@ -109,7 +108,7 @@ static int add_line(const char *at, const struct topology *topology, enum memory
 			continue;
 		if (find_node(topology, id, &index))
 			return -ERANGE;
-		nodes[index].bytes[use] += bytes;
+		sums[index] += bytes;
 	}
 	return 0;
 }
@@ -117,7 +116,7 @@ static int add_line(const char *at, const struct topology *topology, enum memory
 int resident_parse(const char *text, const struct topology *topology,
 		   struct resident_node *ret_nodes)
 {
-	struct resident_node nodes[TOPOLOGY_MAX_NODES] = {0};
+	uint64_t sums[MEMORY_USE_NR][TOPOLOGY_MAX_NODES] = {0};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		const char *at = find_line(text, lines[i].key);
@@ -125,10 +124,43 @@ int resident_parse(const char *text, const struct topology *topology,
 
 		if (!at && lines[i].is_required)
 			return -EBADMSG;
-		r = at ? add_line(at, topology, lines[i].use, nodes) : 0;
+		r = at ? add_line(at, topology, sums[lines[i].use]) : 0;
 		if (r)
 			return r;
 	}
-	memcpy(ret_nodes, nodes, topology->nr_memory_nodes * sizeof(*nodes));
+	for (uint32_t node = 0; node < topology->nr_memory_nodes; node++) {
+		ret_nodes[node] = (struct resident_node){0};
+		for (int use = 0; use < MEMORY_USE_NR; use++)
+			ret_nodes[node].bytes[use] = sums[use][node];
+	}
 	return 0;
+}
+
+/* One line: "total=4194304 N0=4194304 N1=0". */
+int resident_add_hugetlb(const char *text, const struct topology *topology,
+			 struct resident_node *nodes)
+{
+	uint64_t sums[TOPOLOGY_MAX_NODES] = {0}, total;
+	int len = 0, r;
+
+	if (sscanf(text, "total=%" SCNu64 "%n", &total, &len) != 1)
+		return -EBADMSG;
+	r = add_line(text + len, topology, sums);
+	if (r)
+		return r;
+	for (uint32_t node = 0; node < topology->nr_memory_nodes; node++)
+		nodes[node].hugetlb_bytes += sums[node];
+	return 0;
+}
+
+void resident_hugetlb_file(uint64_t page_bytes, char ret_name[HUGETLB_FILE_MAX])
+{
+	const uint64_t kib = page_bytes >> 10, mib = kib >> 10, gib = mib >> 10;
+	const char *unit = gib ? "GB" : mib ? "MB" : "KB";
+
+	snprintf(ret_name, HUGETLB_FILE_MAX, "hugetlb.%" PRIu64 "%s.numa_stat",
+		 gib   ? gib
+		 : mib ? mib
+		       : kib,
+		 unit);
 }

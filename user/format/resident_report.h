@@ -14,6 +14,7 @@ enum memory_use {
 
 struct resident_node {
 	uint64_t bytes[MEMORY_USE_NR];
+	uint64_t hugetlb_bytes; /* huge pages of hugetlbfs of all sizes, which are not in bytes */
 };
 
 struct resident_row {
@@ -23,6 +24,7 @@ struct resident_row {
 	 * controller, -ERANGE = it has memory on a NUMA node that the topology does not have.
 	 */
 	int error;
+	bool has_hugetlb;	     /* the cgroup has the hugetlb controller */
 	struct resident_node *nodes; /* by index of topology->memory_nodes; owned by the report */
 };
 
@@ -45,5 +47,15 @@ void resident_report_fini(struct resident_report *report);
  */
 int resident_parse(const char *text, const struct topology *topology,
 		   struct resident_node *ret_nodes);
+
+/*
+ * Add the text of a hugetlb.SIZE.numa_stat of cgroup version 2, which counts bytes. Errors as above;
+ * nothing is added then.
+ */
+int resident_add_hugetlb(const char *text, const struct topology *topology,
+			 struct resident_node *nodes);
+/* The name of that file for pages of this size: hugetlb.2MB.numa_stat. */
+#define HUGETLB_FILE_MAX 48
+void resident_hugetlb_file(uint64_t page_bytes, char ret_name[HUGETLB_FILE_MAX]);
 
 #endif

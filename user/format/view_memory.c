@@ -20,6 +20,9 @@ static const struct field_desc memory_fields[] = {
 	BYTES(view_memory, file_bytes, "file", OR_NULL,
 	      "Page cache, with shared memory and tmpfs; charged to whoever touched a page first."),
 	BYTES(view_memory, kernel_bytes, "kernel", OR_NULL, "Page tables, kernel stacks and slab."),
+	BYTES(view_memory, hugetlb_bytes, "hugetlb", OR_NULL,
+	      "Huge pages of hugetlbfs of all sizes, which are not in the former; null if its cgroup "
+	      "does not have the hugetlb controller, or the kernel is older than 5.16."),
 	WORD(view_memory, state, NULL, 0,
 	     "Whether the figures are known: unknown until the first read, up to ten seconds after "
 	     "the start of a container, and if reads fail; unsupported without the memory "
@@ -27,11 +30,10 @@ static const struct field_desc memory_fields[] = {
 	     [RESIDENT_UNKNOWN] = "unknown", [RESIDENT_UNSUPPORTED] = "unsupported",
 	     [RESIDENT_READ] = "read"),
 };
-DESCRIBE(
-	view_memory, memory_fields, "memory",
-	"How much memory a container has on each NUMA node, from memory.numa_stat, without the huge "
-	"pages of hugetlbfs.",
-	.is_list = true, .layout = OBJECT_TABLE);
+DESCRIBE(view_memory, memory_fields, "memory",
+	 "How much memory a container has on each NUMA node, from memory.numa_stat, and its huge "
+	 "pages of hugetlbfs, from hugetlb.*.numa_stat.",
+	 .is_list = true, .layout = OBJECT_TABLE);
 
 struct json_object *view_memories(const struct view_memory *rows, size_t nr_rows)
 {

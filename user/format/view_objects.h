@@ -347,7 +347,7 @@ struct view_memory {
 	const char *namespace, *pod, *container, *uid;
 	int64_t numa;
 	int local;
-	int64_t anon_bytes, file_bytes, kernel_bytes;
+	int64_t anon_bytes, file_bytes, kernel_bytes, hugetlb_bytes;
 	enum resident_state state;
 };
 
