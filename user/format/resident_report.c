@@ -155,12 +155,12 @@ int resident_add_hugetlb(const char *text, const struct topology *topology,
 
 void resident_hugetlb_file(uint64_t page_bytes, char ret_name[HUGETLB_FILE_MAX])
 {
-	const uint64_t kib = page_bytes >> 10, mib = kib >> 10, gib = mib >> 10;
-	const char *unit = gib ? "GB" : mib ? "MB" : "KB";
+	static const char *const units[] = {"KB", "MB", "GB"};
+	uint64_t number = page_bytes >> 10;
+	size_t unit = 0;
 
-	snprintf(ret_name, HUGETLB_FILE_MAX, "hugetlb.%" PRIu64 "%s.numa_stat",
-		 gib   ? gib
-		 : mib ? mib
-		       : kib,
-		 unit);
+	for (; number >= 1024 && unit + 1 < sizeof(units) / sizeof(*units); unit++)
+		number >>= 10;
+	snprintf(ret_name, HUGETLB_FILE_MAX, "hugetlb.%" PRIu64 "%s.numa_stat", number,
+		 units[unit]);
 }
