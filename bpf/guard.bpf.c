@@ -324,22 +324,27 @@ static __always_inline int judge_file(struct cgroup *cgrp, struct guarded_operat
 }
 
 /*
- * A file on cgroup2, given by an open file. Other files leave after two loads and a
- * comparison, because file_permission runs on every read and write of the machine. Name and
- * cgroup are taken from the inode's kernfs node, because the dentry of a file that was opened
- * by handle may have neither. Fails open if a read of kernel memory fails: the name is then
- * empty and matches no guarded file.
+ * The first question about a file, before anything is called: other files leave after three loads and a
+ * comparison, because the hooks run on every read, write and open of the machine
+ * (tests/unit/test_hook_path.c counts the instructions).
+ */
+static __always_inline bool is_on_cgroup2(struct file *file)
+{
+	return file->f_inode->i_sb->s_magic == CGROUP2_SUPER_MAGIC;
+}
+
+/*
+ * A file on cgroup2, given by an open file. Name and cgroup are taken from the inode's kernfs node,
+ * because the dentry of a file that was opened by handle may have neither. Fails open if a read of
+ * kernel memory fails: the name is then empty and matches no guarded file.
  */
 static __always_inline int check_file(struct file *file, __u32 hook)
 {
-	const struct guard_config *config;
+	const struct guard_config *config = read_config();
 	struct guarded_operation op;
 	struct kernfs_node *kn;
 	__u64 class;
 
-	if (file->f_inode->i_sb->s_magic != CGROUP2_SUPER_MAGIC)
-		return 0;
-	config = read_config();
 	if (!config)
 		return 0;
 	__builtin_memset(&op, 0, sizeof(op));
@@ -358,7 +363,9 @@ static __always_inline int check_file(struct file *file, __u32 hook)
  */
 static __always_inline int check_permission(struct file *file, int mask)
 {
-	return mask & MAY_WRITE ? check_file(file, HOOK_FILE_PERMISSION) : 0;
+	if (!(mask & MAY_WRITE) || !is_on_cgroup2(file))
+		return 0;
+	return check_file(file, HOOK_FILE_PERMISSION);
 }
 
 /*
@@ -367,7 +374,7 @@ static __always_inline int check_permission(struct file *file, int mask)
  */
 static __always_inline int check_open(struct file *file)
 {
-	if (!(file->f_mode & FMODE_WRITE) || is_process_1())
+	if (!(file->f_mode & FMODE_WRITE) || !is_on_cgroup2(file) || is_process_1())
 		return 0;
 	return check_file(file, HOOK_FILE_OPEN);
 }
