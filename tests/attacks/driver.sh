@@ -94,8 +94,8 @@ set_scene()
 	ok "a privileged pod runs beside it" eventually has_pods 2
 	DB=$(path_of db main) POD=$ROOT/poduid-db PRIV=$(path_of priv main) SUB=$DB/sub
 	ok "the container has its CPUs" eventually file_is "$DB/cpuset.cpus.effective" $CPUS
-	background pinfold run default/db main -- /guest/guard_attack hold
-	ok "its process runs" eventually joined "$DB" guard_attack
+	background pinfold run default/db main -- /guest/hold_cpu
+	ok "its process runs" eventually joined "$DB" hold_cpu
 	VICTIM=$JOINED
 	eventually has_two_threads
 	mkdir "$SUB" /tmp/mount2 /tmp/bind /tmp/bpf

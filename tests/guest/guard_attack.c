@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/io_uring.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -30,40 +29,9 @@
 
 #include <arch.h>
 
-#define CGROUPS "/sys/fs/cgroup"
-
-#ifndef CLONE_INTO_CGROUP
-#define CLONE_INTO_CGROUP 0x200000000ULL
-#endif
-
-/* the kernel's struct clone_args, version 2 */
-struct clone_arguments {
-	unsigned long long flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls,
-		set_tid, set_tid_size, cgroup;
-};
-
-static int answer(int failed)
-{
-	const char *name = strerrorname_np(errno);
-
-	if (failed)
-		printf("%s\n", name ? name : "unknown");
-	else
-		printf("ok\n");
-	fflush(stdout);
-	return failed ? 1 : 0;
-}
-
-static int cannot(const char *what)
-{
-	fprintf(stderr, "guard_attack: cannot try: %s: %s\n", what, strerror(errno));
-	return 2;
-}
-
-static int write_text(int fd, const char *text)
-{
-	return write(fd, text, strlen(text)) < 0;
-}
+#include "guard_attack.h"
+#include "guard_attack_handles.h"
+#include "guard_attack_rings.h"
 
 static int attack_write(char **args)
 {
@@ -199,24 +167,6 @@ static int attack_passed(char **args)
 		return cannot("SCM_RIGHTS");
 	waitpid(sender, NULL, 0);
 	return answer(write_text(fd, args[1]));
-}
-
-/* A child that ends at once: in the cgroup of directory `cgroup_fd`, or, if that is -1, in ours. */
-static long clone_child(int cgroup_fd)
-{
-	struct clone_arguments clone = {.exit_signal = SIGCHLD};
-	long pid;
-
-	if (cgroup_fd >= 0) {
-		clone.flags = CLONE_INTO_CGROUP;
-		clone.cgroup = (unsigned long long)cgroup_fd;
-	}
-	pid = syscall(SYS_clone3, &clone, sizeof(clone));
-	if (pid == 0)
-		_exit(0);
-	if (pid > 0)
-		waitpid((pid_t)pid, NULL, 0);
-	return pid;
 }
 
 static int attack_clone(char **args)
@@ -471,265 +421,6 @@ static int attack_flood(char **args)
 	return 0;
 }
 
-/* --- file handles -------------------------------------------------------------------------- */
-
-/* The agent and the kernel look at these files too, so one may be cached again at once. */
-#define COLD_TRIES 200
-
-/* Does the dentry behind an open file have neither name nor parent? */
-static bool is_disconnected(int fd)
-{
-	char link[64], target[512] = "";
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	return readlink(link, target, sizeof(target) - 1) > 0 && !strcmp(target, "/");
-}
-
-/*
- * Open `path` by its handle when nothing of it is cached: the kernel then makes a dentry
- * without name and parent. drop_caches alone leaves a dentry now and then; a remount drops
- * each that is not in use. The guard denies that as well, so who wants this allows it first
- * (guardFiles). drop_caches must be written at offset 0: the kernel ignores what is further on.
- */
-static int open_cold(const char *path, int flags)
-{
-	char space[sizeof(struct file_handle) + MAX_HANDLE_SZ];
-	struct file_handle *handle = (struct file_handle *)space;
-	int mount_fd = open(CGROUPS, O_RDONLY | O_DIRECTORY | O_CLOEXEC), mount_id;
-	int caches = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
-	bool is_cold = false;
-	int fd = -1;
-
-	handle->handle_bytes = MAX_HANDLE_SZ;
-	if (mount_fd < 0 || name_to_handle_at(AT_FDCWD, path, handle, &mount_id, 0))
-		exit(cannot(path));
-	for (int i = 0; i < COLD_TRIES && !is_cold; i++) {
-		if (fd >= 0) {
-			close(fd);
-			usleep(10000);
-		}
-		if (mount(NULL, CGROUPS, NULL, MS_REMOUNT, NULL) || caches < 0 ||
-		    pwrite(caches, "2", 1, 0) != 1)
-			exit(cannot("drop what is cached"));
-		fd = open_by_handle_at(mount_fd, handle, O_PATH | O_CLOEXEC);
-		if (fd < 0)
-			exit(cannot("open_by_handle_at"));
-		/* a directory is connected to its parents again, whoever opens it */
-		is_cold = flags & O_DIRECTORY || is_disconnected(fd);
-	}
-	if (!is_cold) {
-		fprintf(stderr, "guard_attack: %s stays cached after %d tries\n", path, COLD_TRIES);
-		exit(2);
-	}
-	/* `fd` stays open: it keeps the dentry that this second open is to find. */
-	return open_by_handle_at(mount_fd, handle, flags | O_CLOEXEC);
-}
-
-static int attack_handle(char **args)
-{
-	int fd = open_cold(args[0], O_WRONLY);
-
-	return answer(fd < 0 || write_text(fd, args[1]));
-}
-
-/* Open the directory args[0] by handle, and the file args[1] from there. */
-static int attack_handle_in(char **args)
-{
-	int dir = open_cold(args[0], O_RDONLY | O_DIRECTORY), fd;
-
-	if (dir < 0)
-		return cannot(args[0]);
-	fd = openat(dir, args[1], O_WRONLY | O_CLOEXEC);
-	return answer(fd < 0 || write_text(fd, args[2]));
-}
-
-static int attack_handle_mkdir(char **args)
-{
-	int dir = open_cold(args[0], O_RDONLY | O_DIRECTORY);
-
-	return dir < 0 ? cannot(args[0]) : answer(mkdirat(dir, args[1], 0755));
-}
-
-/* --- io_uring ------------------------------------------------------------------------------- */
-
-struct ring {
-	int fd;
-	struct io_uring_params params;
-	struct io_uring_sqe *entries;
-	unsigned char *submit, *complete;
-};
-
-static int open_ring(struct ring *ring)
-{
-	struct io_uring_params *params = &ring->params;
-	size_t submit_len, complete_len;
-
-	ring->fd = (int)syscall(SYS_io_uring_setup, 4, params);
-	if (ring->fd < 0)
-		return -1;
-	submit_len = params->sq_off.array + params->sq_entries * sizeof(unsigned);
-	complete_len = params->cq_off.cqes + params->cq_entries * sizeof(struct io_uring_cqe);
-	ring->submit = mmap(NULL, submit_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-			    ring->fd, IORING_OFF_SQ_RING);
-	ring->complete = mmap(NULL, complete_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-			      ring->fd, IORING_OFF_CQ_RING);
-	ring->entries = mmap(NULL, params->sq_entries * sizeof(*ring->entries),
-			     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
-			     IORING_OFF_SQES);
-	return ring->submit == MAP_FAILED || ring->complete == MAP_FAILED ||
-			       ring->entries == MAP_FAILED
-		       ? -1
-		       : 0;
-}
-
-/* Hand in entries 0 to nr - 1, without waiting for them. */
-static int submit(struct ring *ring, unsigned nr)
-{
-	unsigned *array = (void *)(ring->submit + ring->params.sq_off.array);
-
-	for (unsigned i = 0; i < nr; i++)
-		array[i] = i;
-	__atomic_store_n((unsigned *)(ring->submit + ring->params.sq_off.tail), nr,
-			 __ATOMIC_RELEASE);
-	return syscall(SYS_io_uring_enter, ring->fd, nr, 0, 0, NULL, 0) == (long)nr ? 0 : -1;
-}
-
-/* The result of the entry whose user_data is `which`, when `nr` are complete. */
-static int result_of(struct ring *ring, unsigned nr, uint64_t which, int *ret_result)
-{
-	struct io_uring_cqe *cqes = (void *)(ring->complete + ring->params.cq_off.cqes);
-	unsigned *tail = (void *)(ring->complete + ring->params.cq_off.tail);
-
-	while (__atomic_load_n(tail, __ATOMIC_ACQUIRE) < nr)
-		if (syscall(SYS_io_uring_enter, ring->fd, 0, nr, IORING_ENTER_GETEVENTS, NULL, 0) <
-			    0 &&
-		    errno != EINTR)
-			return -1;
-	for (unsigned i = 0; i < nr; i++)
-		if (cqes[i].user_data == which)
-			*ret_result = cqes[i].res;
-	return 0;
-}
-
-/*
- * Hold this process at the end of its next system call `number`, until a timer of its
- * ring has long run out: what the timer leaves to do is then done on the way out of that
- * system call, whose number is still in the registers.
- * The kernel names the call only as it is entered (PTRACE_GET_SYSCALL_INFO, 5.3).
- */
-static int hold_in(long number, int ready[2])
-{
-	pid_t maker = getpid(), tracer;
-	struct timespec longer = {.tv_nsec = 300000000};
-	struct __ptrace_syscall_info info;
-	uint64_t entered = UINT64_MAX;
-	int status;
-
-	if (pipe(ready))
-		return -1;
-	tracer = fork();
-	if (tracer) {
-		close(ready[1]);
-		return tracer < 0 ? -1 : 0;
-	}
-	if (ptrace(PTRACE_SEIZE, maker, 0, PTRACE_O_TRACESYSGOOD) ||
-	    ptrace(PTRACE_INTERRUPT, maker, 0, 0) || waitpid(maker, &status, __WALL) != maker ||
-	    ptrace(PTRACE_SYSCALL, maker, 0, 0) || write(ready[1], "", 1) != 1)
-		_exit(2);
-	while (waitpid(maker, &status, __WALL) == maker && WIFSTOPPED(status)) {
-		if (status >> 8 == (SIGTRAP | 0x80) &&
-		    ptrace(PTRACE_GET_SYSCALL_INFO, maker, sizeof(info), &info) > 0) {
-			if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-				entered = info.entry.nr;
-			if (info.op == PTRACE_SYSCALL_INFO_EXIT && entered == (uint64_t)number) {
-				nanosleep(&longer, NULL);
-				break;
-			}
-		}
-		ptrace(PTRACE_SYSCALL, maker, 0, 0);
-	}
-	ptrace(PTRACE_DETACH, maker, 0, 0);
-	_exit(0);
-}
-
-static void do_call(long number)
-{
-	cpu_set_t set;
-
-	if (number == SYS_clone3)
-		clone_child(-1);
-	else if (!sched_getaffinity(0, sizeof(set), &set))
-		sched_setaffinity(0, sizeof(set), &set);
-}
-
-/* inline|async clone3|affinity FILE TEXT: the write comes up while we are in that call. */
-static int attack_linked(char **args)
-{
-	long number = strcmp(args[1], "clone3") ? SYS_sched_setaffinity : SYS_clone3;
-	struct __kernel_timespec soon = {.tv_nsec = 20000000};
-	int fd = open(args[2], O_WRONLY | O_CLOEXEC), ready[2], result = -EIO;
-	struct ring ring = {0};
-	sigset_t children;
-	char byte;
-
-	if (fd < 0)
-		return answer(1);
-	/* a signal on its way keeps the ring from making a thread at that moment */
-	sigemptyset(&children);
-	sigaddset(&children, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &children, NULL);
-	if (open_ring(&ring) || hold_in(number, ready) || read(ready[0], &byte, 1) != 1)
-		return cannot("io_uring");
-	ring.entries[0] = (struct io_uring_sqe){
-		.opcode = IORING_OP_TIMEOUT,
-		.flags = IOSQE_IO_LINK,
-		.fd = -1,
-		.addr = (uintptr_t)&soon,
-		.len = 1,
-		.timeout_flags = IORING_TIMEOUT_ETIME_SUCCESS,
-		.user_data = 1,
-	};
-	ring.entries[1] = (struct io_uring_sqe){
-		.opcode = IORING_OP_WRITE,
-		.flags = strcmp(args[0], "async") ? 0 : IOSQE_ASYNC,
-		.fd = fd,
-		.addr = (uintptr_t)args[3],
-		.len = (unsigned)strlen(args[3]),
-		.user_data = 2,
-	};
-	if (submit(&ring, 2))
-		return cannot("io_uring_enter");
-	do_call(number);
-	if (result_of(&ring, 2, 2, &result))
-		return cannot("io_uring_enter");
-	errno = -result;
-	return answer(result < 0);
-}
-
-/* inline|async FILE TEXT */
-static int attack_uring(char **args)
-{
-	int fd = open(args[1], O_WRONLY | O_CLOEXEC), result = -EIO;
-	struct ring ring = {0};
-
-	if (fd < 0)
-		return answer(1);
-	if (open_ring(&ring))
-		return cannot("io_uring");
-	ring.entries[0] = (struct io_uring_sqe){
-		.opcode = IORING_OP_WRITE,
-		.flags = strcmp(args[0], "async") ? 0 : IOSQE_ASYNC,
-		.fd = fd,
-		.addr = (uintptr_t)args[2],
-		.len = (unsigned)strlen(args[2]),
-		.user_data = 1,
-	};
-	if (submit(&ring, 1) || result_of(&ring, 1, 1, &result))
-		return cannot("io_uring_enter");
-	errno = -result;
-	return answer(result < 0);
-}
-
 /* --- what is not about cgroups ----------------------------------------------------------------- */
 
 static int attack_unlink(char **args)
@@ -856,51 +547,7 @@ static int attack_run(char **args)
 	return answer(status);
 }
 
-/* --- the attacked and the attacker -------------------------------------------------------------- */
-
-static void *sleep_on(void *unused)
-{
-	for (;;)
-		pause();
-	return unused;
-}
-
-static volatile sig_atomic_t is_busy;
-
-static void set_busy(int signal)
-{
-	is_busy = signal == SIGUSR1;
-}
-
-/*
- * A container's process with two threads that uses a little CPU time all the while: enough to
- * see that it goes on, too little to keep a core of the host busy. From SIGUSR1 to SIGUSR2 it
- * takes a whole CPU, so that all the time that it loses, or has elsewhere, can be seen.
- */
-static int hold(char **args)
-{
-	const struct timespec rest = {.tv_nsec = 100000000};
-	pthread_t thread;
-	sigset_t both;
-
-	/* the other thread sleeps on */
-	sigemptyset(&both);
-	sigaddset(&both, SIGUSR1);
-	sigaddset(&both, SIGUSR2);
-	sigprocmask(SIG_BLOCK, &both, NULL);
-	errno = pthread_create(&thread, NULL, sleep_on, NULL);
-	if (errno)
-		return cannot("pthread_create");
-	signal(SIGUSR1, set_busy);
-	signal(SIGUSR2, set_busy);
-	sigprocmask(SIG_UNBLOCK, &both, NULL);
-	for (;;) {
-		while (is_busy)
-			arch_relax();
-		nanosleep(&rest, NULL);
-	}
-	return args == NULL;
-}
+/* --- attackers that wait ------------------------------------------------------------------------- */
 
 static int run_command(int nr_words, char **words);
 
@@ -1010,7 +657,6 @@ static const struct {
 	{"move-mount", 2, attack_move_mount},
 	{"siege", 4, siege},
 	{"run", 1, attack_run},
-	{"hold", 0, hold},
 	{"serve", 0, serve},
 	{"join", 2, join_and_run},
 };
@@ -1031,7 +677,7 @@ static int run_command(int nr_words, char **words)
 		"       unmount|cover|bind-over|read-only|bind-read-only|remount|bind-remount DIR |\n"
 		"       bind-private-over|bind-read-only-slave DIR | bind-file-over FILE |\n"
 		"       move-mount DIR DIR | descriptors PID N |\n"
-		"       siege FILE TEXT N END | run PROGRAM… | hold | join DIR PROGRAM… |\n"
+		"       siege FILE TEXT N END | run PROGRAM… | join DIR PROGRAM… |\n"
 		"       serve [FILE]… (then one of these lines at a time, and held|passed FILE TEXT)\n");
 	return 2;
 }
