@@ -2,7 +2,8 @@
 /*
  * The state of the backend, and what its files call of each other. Private to bpf_backend.c
  * and backend_*.c, which are a stack: bpf_backend.c uses them all; revert uses guard, counters,
- * events and lease; publish uses guard and lease; lease uses guard; the others use none.
+ * events and lease; publish uses guard and lease; lease uses guard; guard uses counters; the others use
+ * none.
  */
 #ifndef BPF_BACKEND_PRIVATE_H
 #define BPF_BACKEND_PRIVATE_H
@@ -44,6 +45,8 @@ struct bpf_backend {
 	struct sd_event *event;	 /* borrowed; NULL until bpf_backend_watch is called */
 	struct sd_event_source *source, *load_source;
 	struct selftest selftest;
+	uint32_t nr_attempts;	     /* of the self-test that runs or ran last */
+	uint64_t misses_before_test; /* before the last of these; UINT64_MAX = unknown */
 	struct guard_status status;
 	int switch_error;     /* errno of setting kernel.ftrace_enabled to 1; 0 = it is 1 */
 	int config_error;     /* errno of restoring the guard's configuration; 0 = none */
