@@ -84,11 +84,26 @@ static void counters_that_cannot_be_read_are_left_out(void **state)
 	controller_free(controller);
 }
 
+/* What a preemptible kernel let pass, with fmod_ret. */
+static void missed_calls_are_counted(void **state)
+{
+	struct controller *controller;
+
+	scene_kernel = &fake_side_port;
+	controller = start_controller();
+	scene_kernel = NULL;
+	expect_metric(controller, "pinfold_guard_missed_calls_total 0\n");
+	fake_side.guard.recursion_misses = 3;
+	expect_metric(controller, "pinfold_guard_missed_calls_total 3\n");
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(programs_that_are_not_timed_show_no_time, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(missed_calls_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(counters_that_cannot_be_read_are_left_out, set_up,
 						tear_down),
 	};

@@ -228,6 +228,8 @@ static void write_guard(struct controller *controller, struct exposition *page)
 	exposition_family(page, &metric_families.guard_mended);
 	exposition_count(page, LABELS({"what", "config"}), status.nr_mended[MENDED_CONFIG]);
 	exposition_count(page, LABELS({"what", "pins"}), status.nr_mended[MENDED_PINS]);
+	exposition_family(page, &metric_families.guard_missed);
+	exposition_count(page, NO_LABELS, status.recursion_misses);
 	exposition_family(page, &metric_families.agent_outage);
 	exposition_seconds(page, NO_LABELS, status.outage_ns);
 	nr_hooks = kernel->hook_counts(kernel->self, &hooks);

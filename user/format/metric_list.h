@@ -58,6 +58,9 @@ METRIC(guard_enforcing, "pinfold_guard_enforcing", GAUGE, NULL, "aspect",
        "1 while the guard denies, by aspect; read from the kernel.", [PER_NODE] = ASPECT_NR)
 METRIC(guard_mended, "pinfold_guard_mended_total", COUNTER, NULL, "what",
        "Changes to the guard by other processes that the agent reverted.", [PER_NODE] = 2)
+METRIC(guard_missed, "pinfold_guard_missed_calls_total", COUNTER, NULL, NULL,
+       "Calls that the guard did not judge, because the kernel skipped a preempted program of it.",
+       [PER_NODE] = 1)
 METRIC(agent_outage, "pinfold_agent_outage_seconds_total", COUNTER, "seconds", NULL,
        "Time for which the agent stood still, such as stopped or frozen.", [PER_NODE] = 1)
 METRIC(enforcement_actions, "pinfold_enforcement_actions_total", COUNTER, NULL, "hook, action",
