@@ -58,7 +58,7 @@ static const struct hook_case hook_cases[] = {
 
 #define NR_HOOK_CASES (sizeof(hook_cases) / sizeof(hook_cases[0]))
 
-/* --- values ------------------------------------------------------------------------------------------- */
+/* --- values -------------------------------------------------------------------------------------- */
 
 enum hook_value_kind { HOOK_ANY, HOOK_CONTEXT, HOOK_NUMBER };
 
@@ -160,7 +160,7 @@ static inline void hook_compare(const struct bpf_insn *insn, struct hook_value a
 	*ret_passes = !holds;
 }
 
-/* --- the walk ------------------------------------------------------------------------------------------- */
+/* --- the walk ------------------------------------------------------------------------------------ */
 
 /*
  * The instructions of the longest path from `at`, of which `executed` came before. -ELOOP: there is one

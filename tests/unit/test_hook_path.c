@@ -91,7 +91,7 @@ static void each_program_is_counted_or_rare(void **state)
 	}
 }
 
-/* --- the count itself --------------------------------------------------------------------------------------- */
+/* --- the count itself ---------------------------------------------------------------------------- */
 
 #define LOAD(to, from, offset)                                                                    \
 	{                                                                                         \
