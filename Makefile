@@ -109,7 +109,7 @@ PUBLISHER := $(if $(HAS_CURL),$(O)/pinfold-publisher)
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check golden property mutants prove mutation coverage test test-kernels test-guest attacks soak bench \
+.PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check golden property mutants prove mutation coverage test test-kernels test-guest attacks race soak bench \
 	bench-core fuzz demo fresh install clean format format-check
 
 all: pinfoldd pinfold replay $(PUBLISHER) ## build the agent, the inspector and the vector player
@@ -381,6 +381,12 @@ attacks: all guest-programs ## try the attack table in a guest of each kernel; s
 
 soak: all guest-programs ## attack at random while pods come and go, T seconds long; KERNEL=stable, SEED=number
 	$(Q)O=$(O) PINFOLD_SECONDS=$(or $(T),120) PINFOLD_SEED=$(SEED) tests/run guest --kernel $(or $(KERNEL),stable) --test soak
+
+race: all guest-programs ## 2,000 writes while programs of the guard are preempted, on each kernel; KERNEL=stable, TRIES=number
+	$(Q)for test in race race-fmod-ret; do \
+		O=$(O) PINFOLD_SECONDS=3600 PINFOLD_TRIES=$(or $(TRIES),2000) \
+			tests/run guest $(if $(KERNEL),--kernel $(KERNEL)) --test $$test || exit 1; \
+	done
 
 bench: all $(BENCHES) ## run the benchmarks; JSON lines in $(O)/bench/
 	$(Q)O=$(O) tests/bench/run
