@@ -110,7 +110,7 @@ PUBLISHER := $(if $(HAS_CURL),$(O)/pinfold-publisher)
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all help pinfoldd pinfold replay unit corpus guest-programs check golden property mutants prove mutation coverage test test-kernels test-guest attacks race soak bench \
-	bench-core fuzz demo fresh install clean format format-check
+	bench-core bench-guest fuzz demo fresh install clean format format-check
 
 all: pinfoldd pinfold replay $(PUBLISHER) ## build the agent, the inspector and the vector player
 
@@ -393,6 +393,9 @@ bench: all $(BENCHES) ## run the benchmarks; JSON lines in $(O)/bench/
 
 bench-core: all $(BENCHES) ## run the benchmarks of the decisions only
 	$(Q)O=$(O) tests/bench/run core
+
+bench-guest: all $(O)/tests/bench/bench_hooks ## what the guard costs others, in guests that count instructions; KERNEL=oldest|stable|newest
+	$(Q)O=$(O) tests/bench/hooks $(KERNEL)
 
 fuzz: $(FUZZERS) ## fuzz every parser: T seconds each, J at a time
 	$(Q)O=$(O) tests/fuzz/run $(T) $(J)
