@@ -304,6 +304,8 @@ static void the_start_has_a_limit(void **state)
 {
 	struct scene *scene = *state;
 
+	assert_true(nri_session_deadline(scene->session) == NOW + NRI_START_LOOK_NS);
+	nri_session_drained(scene->session, NOW + 30 * SECOND - 1);
 	assert_true(nri_session_deadline(scene->session) == NOW + 30 * SECOND);
 	assert_int_equal(nri_session_check(scene->session, NOW + 30 * SECOND), 0);
 	assert_int_equal(nri_session_check(scene->session, NOW + 30 * SECOND + 1), -ETIMEDOUT);
@@ -332,6 +334,44 @@ static void a_question_may_end_before_the_start_does(void **state)
 	call(scene, "Configure", NULL);
 	assert_int_equal(hear(scene), 0);
 	assert_int_equal(call(scene, "Synchronize", NULL), 0);
+	nri_session_drained(scene->session, NOW + 2 * SECOND - 1);
+	assert_true(nri_session_deadline(scene->session) == NOW + 2 * SECOND);
+}
+
+/* Its runtime's time runs since it sent, which may have been as soon as nothing was left to read. */
+static void a_first_question_may_have_waited(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->keeps_requests = true;
+	call(scene, "Configure", NULL);
+	assert_int_equal(hear(scene), 0);
+	nri_session_drained(scene->session, NOW - SECOND);
+	assert_int_equal(call(scene, "Synchronize", NULL), 0);
+	assert_int_equal(nri_session_check(scene->session, NOW + SECOND), 0);
+	assert_int_equal(nri_session_check(scene->session, NOW + SECOND + 1), -ETIMEDOUT);
+	ended(scene, -ETIMEDOUT, "an answer was not sent before the runtime's timeout");
+}
+
+/* Part of a message says that the runtime had begun to send. */
+static void a_message_in_parts_was_sent_before_the_first(void **state)
+{
+	struct scene *scene = *state;
+
+	nri_session_drained(scene->session, NOW);
+	nri_session_receive(scene->session, "\0\0\0\1\0\0", 6, NOW);
+	nri_session_drained(scene->session, NOW + SECOND);
+	assert_true(nri_session_deadline(scene->session) == NOW + SECOND + NRI_START_LOOK_NS);
+}
+
+/* A runtime that dropped the plugin for a later answer closes the connection. */
+static void a_later_question_was_sent_now(void **state)
+{
+	struct scene *scene = *state;
+
+	nri_session_drained(scene->session, NOW - 60 * SECOND);
+	scene->keeps_requests = true;
+	assert_int_equal(call_create(scene, 2 * SECOND), 0);
 	assert_true(nri_session_deadline(scene->session) == NOW + 2 * SECOND);
 }
 
@@ -428,6 +468,9 @@ int main(void)
 		STARTING(the_start_has_a_limit),
 		STARTING(a_synchronize_that_never_ends_has_the_same_limit),
 		STARTING(a_question_may_end_before_the_start_does),
+		STARTING(a_first_question_may_have_waited),
+		STARTING(a_message_in_parts_was_sent_before_the_first),
+		STARTED(a_later_question_was_sent_now),
 		STARTING(a_new_runtime_knows_more_events),
 		STARTING(a_shutdown_may_come_at_any_time),
 		STARTED(a_shutdown_ends_with_the_last_byte_of_its_answer),

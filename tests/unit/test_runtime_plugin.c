@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -396,27 +397,34 @@ static void the_pause_doubles_up_to_its_limit(void **state)
 
 /* --- late and large answers ------------------------------------------------------------------- */
 
-static void send_create(struct scene *scene, int64_t timeout_ns)
+static void send_request(struct scene *scene, const char *method, int64_t timeout_ns,
+			 const ProtobufCMessage *content)
 {
-	Nri__Container container = NRI__CONTAINER__INIT;
-	Nri__ContainerEventRequest create = NRI__CONTAINER_EVENT_REQUEST__INIT;
 	Nri__Request request = NRI__REQUEST__INIT;
 	struct nri_output output = {0};
 	uint8_t payload[256], packed[512];
 	struct nri_message message = {NRI_CONNECTION_PLUGIN, scene->stream += 2,
 				      NRI_MESSAGE_REQUEST, packed, 0};
 
-	container.id = (char *)(uintptr_t) "c9";
-	create.container = &container;
 	request.service = (char *)(uintptr_t)PLUGIN_SERVICE;
-	request.method = (char *)(uintptr_t) "CreateContainer";
+	request.method = (char *)(uintptr_t)method;
 	request.timeout_nano = timeout_ns;
 	request.payload.data = payload;
-	request.payload.len = protobuf_c_message_pack(&create.base, payload);
+	request.payload.len = protobuf_c_message_pack(content, payload);
 	message.len = protobuf_c_message_pack(&request.base, packed);
 	assert_int_equal(nri_output_add(&output, &message), 0);
 	assert_int_equal(send(scene->fd, output.data, output.end, 0), output.end);
 	nri_output_fini(&output);
+}
+
+static void send_create(struct scene *scene, int64_t timeout_ns)
+{
+	Nri__Container container = NRI__CONTAINER__INIT;
+	Nri__ContainerEventRequest create = NRI__CONTAINER_EVENT_REQUEST__INIT;
+
+	container.id = (char *)(uintptr_t) "c9";
+	create.container = &container;
+	send_request(scene, "CreateContainer", timeout_ns, &create.base);
 }
 
 /* Up to the end of Synchronize in session A, which has no container yet. */
@@ -430,6 +438,74 @@ static void start(struct scene *scene)
 	accept_plugin(scene);
 	play(scene, 'A', SIZE_MAX / 2, START_FRAMES);
 	run_until_logged(scene, "ready");
+}
+
+#define MS 1000000LL
+/* Of the runtime for Synchronize. */
+#define TIMEOUT_MS 500
+
+static void send_synchronize(struct scene *scene)
+{
+	const Nri__SynchronizeRequest synchronize = NRI__SYNCHRONIZE_REQUEST__INIT;
+
+	send_request(scene, "Synchronize", TIMEOUT_MS * MS, &synchronize.base);
+}
+
+/* Up to the answer to Configure. */
+static void start_without_synchronize(struct scene *scene)
+{
+	listen_at(scene);
+	open_plugin(scene, "probe", "10");
+	accept_plugin(scene);
+	play(scene, 'A', SIZE_MAX / 2, START_FRAMES - 2);
+}
+
+static uint64_t clock_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/*
+ * The runtime's time runs since it sent. It has given the plugin up, says so to nobody, and leaves the
+ * connection open.
+ */
+static void a_request_that_waited_for_the_loop_was_sent_before(void **state)
+{
+	SCENE(scene);
+
+	start_without_synchronize(&scene);
+	run_what_is_due(&scene);
+	send_synchronize(&scene);
+	/* the loop is busy, or has no CPU */
+	usleep((TIMEOUT_MS + 100) * 1000);
+	while (plugin_status(scene.plugin)->state == PLUGIN_STARTING)
+		assert_true(sd_event_run(scene.event, UINT64_MAX) > 0);
+	assert_string_equal(scene.log.data,
+			    "synchronize 0\nended\n" AT_END
+			    "an answer was not sent before the runtime's timeout\n");
+	/* It connects again and synchronizes. */
+	hang_up(&scene);
+	text_fini(&scene.log);
+	plugin_connect(scene.plugin);
+	accept_plugin(&scene);
+	play(&scene, 'A', SIZE_MAX / 2, START_FRAMES);
+	run_until_logged(&scene, "ready");
+}
+
+static void a_request_that_comes_late_is_in_time(void **state)
+{
+	const uint64_t end = clock_ms() + 2 * TIMEOUT_MS;
+	SCENE(scene);
+
+	start_without_synchronize(&scene);
+	while (clock_ms() < end)
+		assert_true(sd_event_run(scene.event, 10000) >= 0);
+	send_synchronize(&scene);
+	run_until_logged(&scene, "ready");
+	assert_string_equal(scene.log.data, "synchronize 0\nready\n");
 }
 
 static void an_answer_that_is_never_given_ends_the_session(void **state)
@@ -574,6 +650,8 @@ int main(void)
 		cmocka_unit_test(without_a_free_descriptor_it_says_so),
 		cmocka_unit_test(a_refused_registration_is_reported),
 		cmocka_unit_test(the_pause_doubles_up_to_its_limit),
+		cmocka_unit_test(a_request_that_waited_for_the_loop_was_sent_before),
+		cmocka_unit_test(a_request_that_comes_late_is_in_time),
 		cmocka_unit_test(an_answer_that_is_never_given_ends_the_session),
 		cmocka_unit_test(the_plugin_closes_its_end_once),
 		cmocka_unit_test(a_runtime_that_does_not_read_is_left),

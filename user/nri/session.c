@@ -47,6 +47,7 @@ int nri_session_new(const struct nri_options *options, const struct nri_callback
 	session->update_always = options->update_always;
 	session->pair_prefix = options->pair_prefix;
 	session->start_deadline_ns = now_ns + NRI_START_LIMIT_NS;
+	session->looked_ns = session->drained_ns = now_ns;
 	session->next_stream = REGISTRATION_STREAM;
 	nri_memory_init(&session->memory, NRI_REQUEST_MEMORY);
 	nri_memory_init(&session->snapshot_memory, NRI_REQUEST_MEMORY);
@@ -87,6 +88,14 @@ int nri_session_receive(struct nri_session *session, const void *bytes, size_t l
 		err = nri_session_handle(session, &message, now_ns);
 	}
 	return err;
+}
+
+/* Of a message that has come in part, the runtime's time may have begun before. */
+void nri_session_drained(struct nri_session *session, uint64_t now_ns)
+{
+	session->looked_ns = now_ns;
+	if (!nri_reader_is_amid(&session->reader))
+		session->drained_ns = now_ns;
 }
 
 int nri_session_end_of_input(struct nri_session *session)
@@ -150,6 +159,8 @@ uint64_t nri_session_deadline(const struct nri_session *session)
 		return NRI_NEVER;
 	if (!has_started(session) && session->start_deadline_ns < deadline)
 		deadline = session->start_deadline_ns;
+	if (!has_started(session) && session->looked_ns + NRI_START_LOOK_NS < deadline)
+		deadline = session->looked_ns + NRI_START_LOOK_NS;
 	if (session->update_stream && session->update_deadline_ns < deadline)
 		deadline = session->update_deadline_ns;
 	return deadline;

@@ -33,6 +33,11 @@
  * one and waits five seconds for one that says nothing, so this is not five seconds.
  */
 #define NRI_START_LIMIT_NS (30 * 1000000000ULL)
+/*
+ * Until then it must be known at least so often that nothing waits to be read: a runtime that waited in
+ * vain for the answer to Configure or Synchronize may say nothing about it.
+ */
+#define NRI_START_LOOK_NS (100 * 1000000ULL)
 /* For the runtime's answer to nri_session_update(). */
 #define NRI_UPDATE_LIMIT_NS  (30 * 1000000000ULL)
 #define NRI_SESSION_TEXT_MAX 256
@@ -111,18 +116,24 @@ DEFINE_CLEANUP(struct nri_session, nri_session_free_ptr, nri_session_free);
  */
 int nri_session_receive(struct nri_session *session, const void *bytes, size_t len,
 			uint64_t now_ns);
+/*
+ * At that time everything that had come was read. Until the session has started, a request counts as sent
+ * at the last such time, not when it is read: it may have waited for a caller who was busy or had no CPU.
+ * Later no such time is needed, because the runtime then closes the connection of a plugin that is late.
+ */
+void nri_session_drained(struct nri_session *session, uint64_t now_ns);
 /* The runtime closed the connection. */
 int nri_session_end_of_input(struct nri_session *session);
 /* The first `len` bytes of the output were written, just now. */
 int nri_session_sent(struct nri_session *session, size_t len, uint64_t now_ns);
-/* To be called when nri_session_deadline() has passed. */
+/* To be called when nri_session_deadline() has passed, and what has come was read. */
 int nri_session_check(struct nri_session *session, uint64_t now_ns);
 /* With a sentence about the first error; `ret_text` may be NULL. */
 int nri_session_error(const struct nri_session *session, const char **ret_text);
 
 /* What is to be written; borrowed until the next call that takes the session. */
 const void *nri_session_output(const struct nri_session *session, size_t *ret_len);
-/* When the session ends unless something happens before; UINT64_MAX = never. */
+/* When the session ends unless something happens before, or is to look for input; UINT64_MAX = never. */
 uint64_t nri_session_deadline(const struct nri_session *session);
 /* Registered, synchronized, and without error? */
 bool nri_session_is_ready(const struct nri_session *session);

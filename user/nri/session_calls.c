@@ -217,8 +217,10 @@ static int handle_request(struct nri_session *session, const struct nri_message 
 	if (!request)
 		return nri_session_fail(session, -EBADMSG, "a request cannot be decoded");
 	incoming.payload = request->payload;
-	incoming.pending = nri_pendings_add(&session->pendings, message->stream,
-					    deadline_of(request->timeout_nano, now_ns));
+	incoming.pending = nri_pendings_add(
+		&session->pendings, message->stream,
+		deadline_of(request->timeout_nano,
+			    session->is_synchronized ? now_ns : session->drained_ns));
 	if (!incoming.pending)
 		return nri_session_fail(
 			session, -EPROTO,

@@ -42,6 +42,8 @@ struct nri_session {
 
 	bool is_registered, is_configured, is_synchronized, is_shut_down;
 	uint64_t start_deadline_ns;
+	uint64_t looked_ns;   /* the last nri_session_drained() */
+	uint64_t drained_ns;  /* the last one that was not amid a message */
 	uint32_t last_stream; /* of the runtime's requests */
 	struct nri_pendings pendings;
 	struct nri_memory memory; /* of the message that is being handled */

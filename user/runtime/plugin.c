@@ -174,12 +174,16 @@ static void settle(struct plugin *plugin)
 static void read_input(struct plugin *plugin)
 {
 	uint8_t bytes[READ_BYTES];
+	const uint64_t begin_ns = now_ns();
 	ssize_t len = recv(plugin->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
 	if (len > 0)
 		nri_session_receive(plugin->session, bytes, (size_t)len, now_ns());
 	else if (!len || (errno != EAGAIN && errno != EINTR))
 		nri_session_end_of_input(plugin->session);
+	/* More than there was to read was asked for. */
+	if (len < (ssize_t)sizeof(bytes) && (len > 0 || errno != EINTR))
+		nri_session_drained(plugin->session, begin_ns);
 }
 
 static int on_io(sd_event_source *source, int fd, uint32_t events, void *data)
@@ -238,6 +242,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *data)
 	struct plugin *plugin = data;
 
 	if (plugin->session) {
+		read_input(plugin);
 		nri_session_check(plugin->session, now_ns());
 		settle(plugin);
 	} else {
