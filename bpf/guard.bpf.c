@@ -77,6 +77,7 @@ struct guarded_operation {
 	__u32 class; /* enum file_class of a file, or 0 */
 	__u32 target_pid;
 	__u32 nr_below; /* cgroups below the target, of a file */
+	__u64 cgrp;	/* its address, of a file */
 	char name[FILE_NAME_LEN];
 };
 
@@ -185,9 +186,11 @@ static __noinline int judge(const struct guarded_operation *op)
 		return rights & (RIGHT_AGENT | (op->right & RIGHT_LIFE)) ? 0 : -EPERM;
 	if ((rights & op->right) && sets_value(op))
 		note_text(op);
+	/* also where nothing is denied, because the watch is told */
+	if (!(rights & op->right) && is_repetition(op))
+		mode = GUARD_OFF;
 	if (mode == GUARD_OFF || (rights & op->right) ||
-	    (op->right == RIGHT_CPUSET && (rights & RIGHT_CPUSET_FIRST) && is_first_write(op)) ||
-	    is_repetition(op)) {
+	    (op->right == RIGHT_CPUSET && (rights & RIGHT_CPUSET_FIRST) && is_first_write(op))) {
 		count_operation(op->hook, ACTION_ALLOW);
 		return 0;
 	}
@@ -312,6 +315,7 @@ static __always_inline int judge_file(struct cgroup *cgrp, struct guarded_operat
 	op->right = right_for(class);
 	op->class = class & ~FILE_DELEGATED;
 	op->nr_below = BPF_CORE_READ(cgrp, nr_descendants);
+	op->cgrp = (__u64)cgrp;
 	find_place(cgrp, op->config, &op->target);
 	if (op->hook == HOOK_FILE_PERMISSION && (class & ~FILE_DELEGATED) == FILE_MEMBERS &&
 	    !begin_errand(op->target.id, false) && op->caller.tree)

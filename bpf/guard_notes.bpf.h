@@ -8,11 +8,7 @@
 #define GUARD_NOTES_BPF_H
 
 #include "event.bpf.h"
-
-struct written_file {
-	__u64 cgroup;
-	char name[FILE_NAME_LEN];
-};
+#include "value_text.bpf.h"
 
 /* The cpuset files of a new cgroup that a runtime has already written. */
 struct {
@@ -21,12 +17,6 @@ struct {
 	__type(key, struct written_file);
 	__type(value, __u8);
 } first_writes SEC(".maps");
-
-#define TEXT_WORDS 12
-
-struct written_text {
-	__u64 words[TEXT_WORDS]; /* NUL-padded */
-};
 
 /*
  * What process 1 wrote last to the files of managed cgroups while it acted for the agent, unless somebody
@@ -39,6 +29,14 @@ struct {
 	__type(key, struct written_file);
 	__type(value, struct written_text);
 } pid1_writes SEC(".maps");
+
+/* What process 1 writes now, which it does with one thread. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct text_parse);
+} pid1_text SEC(".maps");
 
 /*
  * Is this the first write to the file? Fails closed: a write that cannot be noted could be repeated as

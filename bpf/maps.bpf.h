@@ -10,6 +10,13 @@
 
 #include "managed.bpf.h"
 
+#define FILE_NAME_LEN 24
+
+struct written_file {
+	__u64 cgroup;
+	char name[FILE_NAME_LEN];
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 64);
@@ -46,6 +53,17 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } guard_lease SEC(".maps");
+
+/*
+ * The file to which process 1 writes what changes nothing, as the guard has judged: then the watch, which
+ * only sees the file as it is afterwards, reports no drift. The cgroup is 0 at other times.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct written_file);
+} pid1_unchanged SEC(".maps");
 
 /* From the programs to the agent. */
 struct {

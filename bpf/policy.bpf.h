@@ -215,8 +215,6 @@ enum file_class {
 	FILE_LIFE,	  /* ends all of it */
 };
 
-#define FILE_NAME_LEN 24
-
 /*
  * Files that the kernel hands over when a cgroup is delegated (/sys/kernel/cgroup/delegate).
  * Inside a container they belong to the container, also in its own directory.

@@ -227,6 +227,26 @@ static __always_inline bool is_for_agent(const struct guard_config *config)
 	return is_agent(config) || (is_process_1() && lease_is_open());
 }
 
+/* Has the guard found that this write of process 1 changes nothing? Whatever it found is used up. */
+static __always_inline bool is_unchanged(__u64 cgroup, const char name[FILE_NAME_LEN])
+{
+	const __u64 *words = (const void *)name, *noted;
+	struct written_file *file;
+	__u32 zero = 0;
+	bool same;
+
+	if (!is_process_1())
+		return false;
+	file = bpf_map_lookup_elem(&pid1_unchanged, &zero);
+	if (!file)
+		return false;
+	noted = (const void *)file->name;
+	same = file->cgroup == cgroup && words[0] == noted[0] && words[1] == noted[1] &&
+	       words[2] == noted[2];
+	file->cgroup = 0;
+	return same;
+}
+
 /*
  * Runs after every write to a cgroup file. It is the only place with file, text and result
  * together, and is reached only for cgroup files. For some files the handler has cut the text
@@ -256,7 +276,7 @@ int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long 
 		return 0;
 	find_place(cgrp, config, &place);
 	if (!is_watched(&place, class, buf, nbytes) || place.self_test ||
-	    is_own_subgroup(&place, config) || is_for_agent(config))
+	    is_own_subgroup(&place, config) || is_for_agent(config) || is_unchanged(place.id, name))
 		return 0;
 	count_kind(EVENT_DRIFT);
 	event = begin_event(EVENT_DRIFT, charged_id(config), writer_id());

@@ -36,6 +36,7 @@ typedef _Bool bool;
 typedef __s32 s32;
 typedef __u8 u8;
 typedef __u16 u16;
+typedef __u16 u16;
 typedef __u32 u32;
 typedef __s64 s64;
 typedef __u64 u64;
@@ -167,18 +168,62 @@ struct cgroup_subsys_state {
 	u64 serial_nr; /* unique for as long as the machine runs */
 };
 
+/* They depend on what is configured: without cpusets, for example, all others are one less. */
 enum cgroup_subsys_id {
-	cpu_cgrp_id = 1, /* 0 with cpusets switched off */
+	cpuset_cgrp_id = 0,
+	cpu_cgrp_id = 1,
+	io_cgrp_id = 3,
+	memory_cgrp_id = 4,
+	pids_cgrp_id = 11,
 };
 
 /* Without CONFIG_CFS_BANDWIDTH it has no members. */
 struct cfs_bandwidth {
 	u64 throttled_time; /* ns; optional */
+	u64 quota;	    /* ns, ~0 without one; optional */
+	s64 period;	    /* ns; optional */
 };
 
 struct task_group {
 	struct cgroup_subsys_state css;
 	struct cfs_bandwidth cfs_bandwidth;
+	int idle;	      /* optional: CONFIG_FAIR_GROUP_SCHED */
+	unsigned long shares; /* optional: the same */
+};
+
+struct page_counter {
+	unsigned long min; /* all in pages */
+	unsigned long low;
+	unsigned long high;
+	unsigned long max;
+};
+
+struct mem_cgroup { /* optional: CONFIG_MEMCG */
+	struct cgroup_subsys_state css;
+	struct page_counter memory;
+	struct page_counter swap;
+	bool oom_group;
+	unsigned long zswap_max; /* pages; optional: CONFIG_ZSWAP */
+	bool zswap_writeback;	 /* optional: the same, 6.8 and later */
+};
+
+/* nodemask_t, which has no name in BTF. */
+struct ___nodemask { /* optional */
+	unsigned long bits[1]; /* really MAX_NUMNODES long */
+};
+
+struct cpuset {
+	struct cgroup_subsys_state css;
+	struct ___nodemask mems_allowed; /* as the file has it */
+};
+
+/* cpumask_var_t: a pointer with CONFIG_CPUMASK_OFFSTACK, which a kernel for many CPUs has. */
+struct cpuset___pointer {
+	struct cpumask *cpus_allowed; /* as the file has it */
+};
+
+struct cpuset___inline {
+	struct cpumask cpus_allowed[1];
 };
 
 enum psi_states {
@@ -226,6 +271,15 @@ struct cgroup {
 	struct psi_group *psi;		       /* NULL with psi=0 */
 	struct cgroup_subsys_state *subsys[1]; /* by cgroup_subsys_id, really longer; or NULL */
 	struct cgroup *ancestors[];	       /* [level] is the cgroup itself */
+};
+
+/* Which controllers its children have, by cgroup_subsys_id. */
+struct cgroup___control_u16 {
+	u16 subtree_control;
+};
+
+struct cgroup___control_u32 {
+	u32 subtree_control;
 };
 
 struct css_set {

@@ -17,6 +17,7 @@
 
 #undef __always_inline
 #define __always_inline	    inline __attribute__((unused))
+#define __noinline	    static __attribute__((unused))
 #define SEC(name)	    __attribute__((unused))
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) value *name
@@ -38,6 +39,7 @@ static void bpf_ringbuf_submit(void *data, uint64_t flags);
 static uint64_t bpf_ktime_get_boot_ns(void);
 static uint64_t bpf_get_current_pid_tgid(void);
 static long bpf_get_current_comm(void *buf, uint32_t size);
+static long bpf_probe_read_kernel(void *to, uint32_t size, const void *from);
 
 #include "../../bpf/guard_notes.bpf.h"
 
@@ -133,6 +135,11 @@ static uint64_t bpf_get_current_pid_tgid(void)
 static long bpf_get_current_comm(void *buf, uint32_t size)
 {
 	return 0;
+}
+
+static long bpf_probe_read_kernel(void *to, uint32_t size, const void *from)
+{
+	return -EFAULT;
 }
 
 /* --- the tests ------------------------------------------------------------------------------- */

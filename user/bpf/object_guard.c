@@ -99,6 +99,7 @@ static int start_with(const struct bpf_object_request *request, enum mechanism m
 	if (!skeleton)
 		return -errno;
 	choose_programs(skeleton, mechanism, !request->options->no_clone_guard, files);
+	skeleton->rodata->guard_mask_words = request->sizes->mask_words;
 	bpf_map__set_max_entries(skeleton->maps.pid1_writes,
 				 TEXTS_PER_GROUP * bpf_object_nr_managed(request->sizes));
 	spec.object = skeleton->obj;
