@@ -24,6 +24,7 @@
 #define PINFOLD_BPFFS_DIR	"/sys/fs/bpf/pinfold"
 #define PINFOLD_CGROUP_MOUNT	"/sys/fs/cgroup"
 #define PINFOLD_WORKLOAD_ROOT	"pinfold.slice"
+#define PINFOLD_SERVICE		"pinfoldd.service" /* the unit that runs the agent */
 #define PINFOLD_KUBELET_DIR	"/var/lib/kubelet"
 #define PINFOLD_RUNTIMES_DIR	"/run" /* has containerd's and CRI-O's state directories */
 #define PINFOLD_METRICS_ADDRESS "127.0.0.1:9417"

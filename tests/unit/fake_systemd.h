@@ -34,6 +34,7 @@ static struct fake_systemd {
 	bool hang_up;		 /* close the connection instead of replying */
 	bool wrong_job;		 /* answer with no job */
 	bool is_late;		 /* a job ends only when the client waits: post client_waits */
+	unsigned int nr_lasting; /* jobs that do not end; who asks again gets the same one */
 	bool leaves;		 /* close the connection after a job, and post has_left */
 	bool properties_are_odd; /* CPU lists are accepted but not applied */
 
@@ -173,6 +174,10 @@ static inline void fake_answer_job(sd_bus_message *call, const char *unit)
 	sd_bus_emit_signal(bus, "/org/freedesktop/systemd1", FAKE_MANAGER, "JobRemoved", "uoss", 6,
 			   "/org/freedesktop/systemd1/job/6", "other.service", "failed");
 	sd_bus_reply_method_return(call, "o", "/org/freedesktop/systemd1/job/7");
+	if (fake_systemd.nr_lasting) {
+		fake_systemd.nr_lasting--;
+		return;
+	}
 	if (fake_systemd.is_late) {
 		sd_bus_flush(bus);
 		sem_wait(&fake_systemd.client_waits);

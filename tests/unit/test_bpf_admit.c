@@ -19,6 +19,7 @@
 
 static struct guard_config config;
 static int config_fd, nr_writes;
+static bool is_frozen; /* the configuration, too */
 
 int inherit_map_fd(const struct inherited *inherited, const char *pin_dir, const char *name,
 		   int *ret_fd)
@@ -47,7 +48,7 @@ int bpf_map_lookup_elem(int fd, const void *key, void *value)
 
 int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 {
-	if (fd != config_fd) {
+	if (fd != config_fd || is_frozen) {
 		errno = EPERM;
 		return -1;
 	}
@@ -61,6 +62,7 @@ static int begin(void **state)
 	config = (struct guard_config){.generation = 1};
 	config_fd = -1;
 	nr_writes = 0;
+	is_frozen = false;
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
 		guard_set_mode(&config, aspect, GUARD_ENFORCE);
 	return 0;
@@ -100,12 +102,41 @@ static void open_pins_need_no_write(void **state)
 	assert_int_equal(nr_writes, 0);
 }
 
+/* What another pin holds would go on denying after an uninstall. */
+static void what_is_to_be_removed_only_records(void **state)
+{
+	assert_int_equal(admit_to_remove("/pins"), 0);
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
+		assert_int_equal(guard_mode_of(&config, aspect), GUARD_AUDIT);
+	assert_false(release_stands(&config));
+	assert_int_equal(nr_writes, 1);
+}
+
+static void what_is_to_be_removed_may_be_released(void **state)
+{
+	struct guard_config released;
+
+	release_make(&config);
+	released = config;
+	assert_int_equal(admit_to_remove("/pins"), 0);
+	assert_memory_equal(&config, &released, sizeof(config));
+}
+
+static void pins_that_cannot_be_opened_are_not_removed(void **state)
+{
+	is_frozen = true;
+	assert_int_equal(admit_to_remove("/pins"), -EPERM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_pins_are_opened, begin),
 		cmocka_unit_test_setup(a_release_keeps_the_modes_that_it_saved, begin),
 		cmocka_unit_test_setup(open_pins_need_no_write, begin),
+		cmocka_unit_test_setup(what_is_to_be_removed_only_records, begin),
+		cmocka_unit_test_setup(what_is_to_be_removed_may_be_released, begin),
+		cmocka_unit_test_setup(pins_that_cannot_be_opened_are_not_removed, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

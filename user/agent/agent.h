@@ -256,7 +256,7 @@ int dry_run_check_config(struct agent *agent);
  */
 int dry_run_print(struct agent *agent);
 /*
- * In an order in which nothing denies what follows: a running agent ends, the guard goes,
+ * In an order in which nothing denies what follows: the service and a running agent end, the guard goes,
  * then the masks of interrupts, the affinities of tasks, partitions, cgroups and before-values,
  * and the state last, so that what failed can be tried again. Each thing that stays is named with
  * its reason.

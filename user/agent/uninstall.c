@@ -7,6 +7,7 @@
 #include <pinfold/names.h>
 
 #include "agent/agent.h"
+#include "cgroup/service.h"
 #include "lib/log.h"
 
 static bool load_originals(struct agent *agent, struct originals *ret_originals)
@@ -116,6 +117,8 @@ int uninstall_run(struct agent *agent)
 	uint32_t nr_left = 0;
 	int r, pin_error, irq_error, stranger_error, host_error, status;
 
+	if (service_stop(agent->options.root, error))
+		log_warn(0, "uninstall: the service is not stopped: %s", error);
 	r = instance_stop(config->runtime_directory);
 	if (!r)
 		r = instance_take(config->runtime_directory, &agent->instance);

@@ -16,5 +16,10 @@
 int admit_agent(const char *pin_dir, const struct inherited *inherited);
 /* The same for the programs whose links are pinned. */
 int admit_to_pinned(const char *pin_dir);
+/*
+ * The same before they are removed: from now on they record what they would deny, whoever else
+ * holds them and however long they take to end. If only that fails, it is reported.
+ */
+int admit_to_remove(const char *pin_dir);
 
 #endif

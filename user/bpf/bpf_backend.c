@@ -366,17 +366,16 @@ int guard_end_earlier(const char *bpffs_dir)
 
 int bpf_backend_remove(const char *bpffs_dir)
 {
-	int r = admit_to_pinned(bpffs_dir);
+	int r = admit_to_remove(bpffs_dir);
 
 	if (r)
 		return r;
 	/*
-	 * The kernel ends programs some time after their pins are gone, and until then they would deny
-	 * others what nobody guards any more. What cannot be removed here, pins_remove() reports.
+	 * The kernel ends programs some time after their pins are gone, and another pin may hold them.
+	 * What cannot be removed here, pins_remove() reports.
 	 */
 	if (links_release(bpffs_dir, bpf_object_name(BPF_OBJECT_GUARD)) == -EBUSY)
-		log_warn(0,
-			 "bpf: programs of the guard have not ended yet; they may deny writes to "
-			 "cgroups for some seconds more");
+		log_warn(0, "bpf: programs of the guard have not ended yet, and record for some "
+			    "seconds more what is done to cgroups");
 	return pins_remove(bpffs_dir);
 }
