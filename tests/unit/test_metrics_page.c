@@ -109,6 +109,7 @@ static struct controller *make(bool with_kernel)
 		.kernel_release = "6.1",
 		.boot_id = "boot",
 		.revision = "revision",
+		.libbpf = "1.5",
 	};
 	static struct store_port store;
 	static struct groups_port groups;

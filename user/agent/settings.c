@@ -125,6 +125,7 @@ struct controller_options settings_controller_options(const struct agent *agent,
 		.host = agent->host,
 		.boot_id = agent->boot_id,
 		.revision = PINFOLD_REVISION,
+		.libbpf = bpf_backend_libbpf(),
 		.discovers = agent->options.task == TASK_SERVE &&
 			     (config->mode != MODE_ALLOCATE || config_pins_kubepods(config)),
 		.dry_run = agent->options.task == TASK_DRY_RUN,

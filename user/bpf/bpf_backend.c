@@ -25,6 +25,14 @@
 
 #define CGROUP_DIR "/sys/fs/cgroup"
 
+const char *bpf_backend_libbpf(void)
+{
+	static char version[16];
+
+	snprintf(version, sizeof(version), "%u.%u", libbpf_major_version(), libbpf_minor_version());
+	return version;
+}
+
 /* --- messages of libbpf --------------------------------------------------------------------------- */
 
 /* Loading doubles as probing, so messages of libbpf are logged at level debug only. */

@@ -35,6 +35,8 @@ struct bpf_backend_options {
 	int runtime_dir_fd; /* borrowed; used only with an identity */
 };
 
+/* The version of libbpf: "1.5". */
+const char *bpf_backend_libbpf(void);
 /* Does not load anything yet: kernel_port.start does that. -ENOMEM. */
 int bpf_backend_open(const struct bpf_backend_options *options, struct bpf_backend **ret_backend);
 /* Pinned objects continue to guard and count. */

@@ -43,12 +43,18 @@ static void record_refusal(struct controller *controller, const char *pod,
 
 /* --- refused pods -------------------------------------------------------------------------------- */
 
-/* Remember the refusal; log it only if the answer has changed. */
-static void refuse(struct controller *controller, const struct source_pod *source, const char *name,
+/* Remember the refusal; log and count it only if the answer has changed, and say whether it has. */
+static bool refuse(struct controller *controller, const struct source_pod *source, const char *name,
 		   const struct decision *decision)
 {
-	if (refusals_note(&controller->admission.refusals, source, name, decision))
-		record_refusal(controller, name, decision);
+	struct admission *admission = &controller->admission;
+
+	if (!refusals_note(&admission->refusals, source, name, decision))
+		return false;
+	allocations_count_refusal(&admission->allocations, controller->ledger, source->spec,
+				  decision);
+	record_refusal(controller, name, decision);
+	return true;
 }
 
 static void refuse_document(struct controller *controller, const struct source_pod *source)
@@ -87,25 +93,34 @@ enum assignment admission_assignment(const struct ledger_pod *pod, const struct 
 
 static void count_assignments(struct controller *controller, const struct ledger_pod *pod)
 {
+	struct admission *admission = &controller->admission;
+
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
-		controller->admission.nr_assigned[admission_assignment(pod, &pod->grants[i])]++;
+		admission->nr_assigned[admission_assignment(pod, &pod->grants[i])]++;
+	allocations_count_pod(&admission->allocations, controller->ledger, pod);
 }
 
-void admission_count_grant(struct admission *admission, const struct ledger_pod *pod,
-			   const char *container)
+static void count_container(struct admission *admission, const struct ledger *ledger,
+			    const struct ledger_pod *pod, const char *container)
 {
 	const struct grant *grant = ledger_find_grant(pod, container);
 
 	admission->nr_assigned[admission_assignment(pod, grant)]++;
+	allocations_count_container(&admission->allocations, ledger, pod, grant);
+}
+
+void admission_count_grant(struct admission *admission, const struct ledger *ledger,
+			   const struct ledger_pod *pod, const char *container)
+{
+	count_container(admission, ledger, pod, container);
 	admission->nr_admitted += pod->nr_grants == 1;
 }
 
-void admission_count_resize(struct admission *admission, const struct ledger_pod *pod,
-			    const char *container)
+void admission_count_resize(struct admission *admission, const struct ledger *ledger,
+			    const struct ledger_pod *pod, const char *container)
 {
-	const struct grant *grant = ledger_find_grant(pod, container);
-
-	admission->nr_assigned[admission_assignment(pod, grant)]++;
+	count_container(admission, ledger, pod, container);
+	allocations_count_resize(&admission->allocations, true);
 	admission->nr_admitted++;
 }
 
@@ -252,7 +267,7 @@ static void note_admitted(struct controller *controller, const struct source_pod
 static void admit(struct controller *controller, const struct source_pod *source, uint64_t started)
 {
 	const struct ledger_pod *pod = ledger_find(controller->ledger, source->spec->uid);
-	bool was_saving = controller->record.saving_since_ns;
+	bool was_saving = controller->record.saving_since_ns, is_resize = false;
 	struct decision decision;
 	bool changed = pod;
 	char name[POD_NAME_MAX * 2];
@@ -273,10 +288,12 @@ static void admit(struct controller *controller, const struct source_pod *source
 	learn_free_pages(controller);
 	r = pod && adopt_is_wanted(pod) ? adopt_prepare(controller->ledger, pod, source->spec)
 					: -ENOTSUP;
-	if (!r)
+	if (!r) {
 		decision = (struct decision){.admitted = true};
-	else
+	} else {
 		r = admit_prepare(controller->ledger, source->spec, &decision);
+		is_resize = !r && decision.is_resize;
+	}
 	if (r) {
 		log_err(r, "admit: %s", name);
 		return;
@@ -291,9 +308,12 @@ static void admit(struct controller *controller, const struct source_pod *source
 	if (!decision.admitted) {
 		if (changed)
 			note_unchanged(controller, source->spec->uid, &decision);
-		refuse(controller, source, name, &decision);
+		if (refuse(controller, source, name, &decision) && is_resize)
+			allocations_count_resize(&controller->admission.allocations, false);
 		return;
 	}
+	if (is_resize)
+		allocations_count_resize(&controller->admission.allocations, true);
 	note_admitted(controller, source, name, changed ? ADMIT_CHANGED : ADMIT_NEW);
 }
 

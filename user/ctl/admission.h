@@ -3,6 +3,7 @@
 #ifndef CTL_ADMISSION_H
 #define CTL_ADMISSION_H
 
+#include "ctl/allocations.h"
 #include "ctl/refusals.h"
 
 struct controller;
@@ -37,6 +38,7 @@ struct admission {
 	uint64_t nr_admitted, nr_released;
 	uint64_t nr_offers;		     /* how often room was made for whoever was refused */
 	uint64_t nr_assigned[ASSIGNMENT_NR]; /* containers with such CPUs, since the start */
+	struct allocations allocations;
 	uint64_t duration_ns[ADMISSION_BUCKETS], duration_sum_ns;
 };
 
@@ -45,11 +47,11 @@ int admission_init(struct admission *admission);
 void admission_fini(struct admission *admission);
 
 /* Count the new grant of a container whose pod is not decided here. */
-void admission_count_grant(struct admission *admission, const struct ledger_pod *pod,
-			   const char *container);
+void admission_count_grant(struct admission *admission, const struct ledger *ledger,
+			   const struct ledger_pod *pod, const char *container);
 /* Count the resize of a container whose pod is not decided here, like that of a manifest's pod. */
-void admission_count_resize(struct admission *admission, const struct ledger_pod *pod,
-			    const char *container);
+void admission_count_resize(struct admission *admission, const struct ledger *ledger,
+			    const struct ledger_pod *pod, const char *container);
 /* Count a decision, and the time since it was asked for, with the write of the state file. */
 void admission_observe(struct admission *admission, uint64_t duration_ns);
 

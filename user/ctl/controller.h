@@ -17,7 +17,8 @@ struct controller_options {
 	const struct config *config;
 	const char *config_file; /* where it was read from, "" = built-in defaults */
 	const char *kernel_release, *boot_id, *revision;
-	const char *host; /* the machine's name, for people; NULL = not known */
+	const char *libbpf; /* its version; NULL = not known */
+	const char *host;   /* the machine's name, for people; NULL = not known */
 	bool discovers; /* the discovery_sink gets scans of the node; without one it is not ready */
 	bool dry_run;	/* make the plan, apply nothing, write nothing */
 };

@@ -11,6 +11,7 @@
 #include <pinfold/names.h>
 
 #include "ctl/internal.h"
+#include "ctl/measure_grants.h"
 #include "ctl/measure_node.h"
 #include "ctl/measure_workloads.h"
 #include "ctl/publisher.h"
@@ -40,6 +41,7 @@ static void write_identity(struct controller *controller, struct exposition *pag
 	exposition_count(page,
 			 LABELS({"version", PINFOLD_VERSION},
 				{"revision", controller->options.revision},
+				{"libbpf", controller->options.libbpf ?: ""},
 				{"mode", run_mode_name(controller->options.config->mode)}),
 			 1);
 	if (controller->ports.kernel)
@@ -75,11 +77,14 @@ static void write_cpus(struct controller *controller, struct exposition *page)
 		{"shared", &states.shared},
 		{"reserved", &states.reserved},
 	};
+	const unsigned int nr_online =
+		cpuset_count_common(&controller->topology->all, &controller->online);
 
 	ledger_cpu_states(controller->ledger, &states);
 	exposition_family(page, &metric_families.cpus);
-	exposition_count(page, LABELS({"state", "online"}),
-			 cpuset_count(&controller->topology->all));
+	exposition_count(page, LABELS({"state", "online"}), nr_online);
+	exposition_count(page, LABELS({"state", "offline"}),
+			 cpuset_count(&controller->topology->all) - nr_online);
 	exposition_count(page, LABELS({"state", "isolated"}),
 			 cpuset_count(&controller->policy->excluded));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -93,6 +98,7 @@ static void write_cpus(struct controller *controller, struct exposition *page)
 			exposition_count(page, LABELS({"numa_node", id}, {"state", rows[i].name}),
 					 cpuset_count_common(&nodes->cpus[node], rows[i].set));
 		}
+	measure_grants_places(controller, &states, page);
 }
 
 /* Without the observer there are no series: 0 would say that nobody waited. */
@@ -116,6 +122,12 @@ static void write_node_waits(struct controller *controller, struct exposition *p
 
 static void write_decisions(struct controller *controller, struct exposition *page)
 {
+	static const char *const restored[STATE_RESTORED_NR] = {
+		[STATE_RESTORED] = "ok",
+		[STATE_PARTLY_RESTORED] = "partial",
+		[STATE_DAMAGED] = "damaged",
+		[STATE_ABSENT] = "absent",
+	};
 	const struct admission *admission = &controller->admission;
 	uint64_t held[ASSIGNMENT_NR] = {0};
 	double bounds[ADMISSION_BUCKETS - 1];
@@ -137,6 +149,7 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 				 LABELS({"resource_name", "cpu"},
 					{"assignment_type", assignment_types[i]}),
 				 admission->nr_assigned[i]);
+	measure_grants_allocations(controller, page);
 	exposition_family(page, &metric_families.admissions);
 	exposition_count(page, LABELS({"result", "admitted"}, {"reason", "none"}),
 			 admission->nr_admitted);
@@ -158,6 +171,10 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 	exposition_family(page, &metric_families.state_writes);
 	exposition_count(page, LABELS({"result", "ok"}), controller->record.nr_written);
 	exposition_count(page, LABELS({"result", "failed"}), controller->record.nr_failed);
+	exposition_family(page, &metric_families.state_restore);
+	for (size_t i = 0; i < STATE_RESTORED_NR; i++)
+		exposition_count(page, LABELS({"result", restored[i]}),
+				 controller->record.nr_restored[i]);
 }
 
 /* --- drift and guard ----------------------------------------------------------------------------- */

@@ -23,6 +23,11 @@ void record_fini(struct record *record)
 	text_fini(&record->durable);
 }
 
+void record_count_restored(struct record *record, enum state_restored result)
+{
+	record->nr_restored[result]++;
+}
+
 void ctl_note_unwritable(struct controller *controller, const char *why)
 {
 	struct record *record = &controller->record;

@@ -11,6 +11,15 @@
 
 struct controller;
 
+/* What a start made of the state file. */
+enum state_restored {
+	STATE_RESTORED,
+	STATE_PARTLY_RESTORED, /* a pod could not keep its grant */
+	STATE_DAMAGED,	       /* the file could not be used and was set aside */
+	STATE_ABSENT,	       /* there was no file */
+	STATE_RESTORED_NR
+};
+
 struct record {
 	/* The save in progress and its content. */
 	uint64_t saving_since_ns;    /* 0 = none */
@@ -21,10 +30,12 @@ struct record {
 	char problem[ROW_DETAIL_MAX]; /* why it cannot be written, "" = it is writable */
 	int64_t written_ns;
 	uint64_t nr_written, nr_failed;
+	uint64_t nr_restored[STATE_RESTORED_NR];
 };
 
 void record_init(struct record *record);
 void record_fini(struct record *record);
+void record_count_restored(struct record *record, enum state_restored result);
 /* Has the file become writable again since the last call? */
 bool record_take_mended(struct record *record);
 

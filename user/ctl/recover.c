@@ -91,6 +91,8 @@ static int restore_state(struct controller *controller, const struct state *stat
 		findings_put(&controller->findings, "grants_lost", message,
 			     "the log of the start names them; the agent decides them again");
 	}
+	record_count_restored(&controller->record,
+			      nr_lost ? STATE_PARTLY_RESTORED : STATE_RESTORED);
 	log_info("state: %u pod%s restored%s", ledger_nr_pods(controller->ledger),
 		 ledger_nr_pods(controller->ledger) == 1 ? "" : "s",
 		 strcmp(state->boot_id, controller->options.boot_id)
@@ -113,8 +115,10 @@ int ctl_recover(struct controller *controller)
 	if (why && !controller->options.dry_run)
 		ctl_note_unwritable(controller, why);
 	r = store->load(store->self, &data, &len);
-	if (r == -ENOENT)
+	if (r == -ENOENT) {
+		record_count_restored(&controller->record, STATE_ABSENT);
 		return ctl_rebuild(controller);
+	}
 	if (r == -ENOMEM)
 		return log_err(r, "state");
 	if (!r)
@@ -127,6 +131,7 @@ int ctl_recover(struct controller *controller)
 	if (r) {
 		log_err(0, "state: %s", text);
 		set_aside(controller, text);
+		record_count_restored(&controller->record, STATE_DAMAGED);
 		return ctl_rebuild(controller);
 	}
 	return restore_state(controller, state);

@@ -243,6 +243,7 @@ static bool refuse_resize(struct controller *controller, const struct runtime_wa
 {
 	bool goes_on = ctl_runtime_shares_refused(controller);
 
+	allocations_count_resize(&controller->admission.allocations, false);
 	ctl_runtime_record_refusal(controller, resize->pod, resize->container.name, decision,
 				   goes_on ? "it keeps the CPUs that it has"
 					   : decision->suggestion);

@@ -37,6 +37,8 @@ void ctl_runtime_record_refusal(struct controller *controller, const struct pod_
 	text_copy(event.refusal.suggestion, sizeof(event.refusal.suggestion), then);
 	ctl_runtime_record(controller, event, pod, container);
 	refusals_count(&controller->admission.refusals, decision->refusal);
+	allocations_count_refusal(&controller->admission.allocations, controller->ledger, pod,
+				  decision);
 }
 
 void runtime_decide_invalid(struct decision *decision, const char *error)
@@ -110,7 +112,7 @@ int ctl_runtime_decide(struct controller *controller, const struct pod_spec *pod
 	if (r) {
 		runtime_decide_failed(decision, r);
 	} else if (decision->admitted && is_new) {
-		admission_count_grant(&controller->admission,
+		admission_count_grant(&controller->admission, controller->ledger,
 				      ledger_find(controller->ledger, pod->uid), container->name);
 		event.admit_reason = ADMIT_NEW;
 		ctl_runtime_record(controller, event, pod, container->name);
@@ -134,8 +136,8 @@ void ctl_runtime_note_resize(struct controller *controller, const struct pod_spe
 
 	if (cpuset_equal(&cpus, before))
 		return;
-	admission_count_resize(&controller->admission, ledger_find(controller->ledger, pod->uid),
-			       container);
+	admission_count_resize(&controller->admission, controller->ledger,
+			       ledger_find(controller->ledger, pod->uid), container);
 	event.admit_reason = ADMIT_RESIZED;
 	ctl_runtime_record(controller, event, pod, container);
 }

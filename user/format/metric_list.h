@@ -8,15 +8,20 @@
  * docs/metrics.md has the same metrics with their meaning; tests/check/metrics compares them, and
  * tests/unit/test_metrics.c compares this list with the recorded page.
  */
-METRIC(build_info, "pinfold_build_info", GAUGE, NULL, "version, revision, mode",
+METRIC(build_info, "pinfold_build_info", GAUGE, NULL, "version, revision, libbpf, mode",
        "Version of the agent; always 1.", [PER_NODE] = 1)
 METRIC(feature_info, "pinfold_feature_info", GAUGE, NULL, "feature, state",
        "Kernel features and whether they are available; always 1.", [PER_FEATURE] = 1)
 METRIC(policy_info, "pinfold_policy_info", GAUGE, NULL, "policy, scope, topology_policy, options",
        "Policy in force; always 1.", [PER_NODE] = 1)
-METRIC(cpus, "pinfold_cpus", GAUGE, NULL, "state", "CPUs by state.", [PER_NODE] = 6)
+METRIC(cpus, "pinfold_cpus", GAUGE, NULL, "state", "CPUs by state.", [PER_NODE] = 7)
 METRIC(numa_cpus, "pinfold_numa_cpus", GAUGE, NULL, "numa_node, state",
        "CPUs by NUMA node and state.", [PER_NUMA_NODE] = 4)
+METRIC(pool_cpus, "pinfold_pool_cpus", GAUGE, NULL, "pool",
+       "CPUs of the pools, in which containers without exclusive CPUs run.", [PER_NODE] = 2)
+METRIC(numa_containers, "pinfold_numa_containers", GAUGE, NULL, "numa_node",
+       "Containers with CPUs of their own or of their pod, or granted memory, on the node.",
+       [PER_NUMA_NODE] = 1)
 METRIC(numa_cpu_wait, "pinfold_numa_cpu_wait_seconds_total", COUNTER, "seconds", "numa_node",
        "Time that tasks of containers waited for a CPU of the node, added up over tasks.",
        [PER_NUMA_NODE] = 1)
@@ -32,6 +37,19 @@ METRIC(assignments, "pinfold_container_assignments_total", COUNTER, NULL,
        "resource_name, assignment_type",
        "Containers that were granted CPUs since the start, by where the CPUs come from.",
        [PER_NODE] = 4)
+METRIC(allocations, "resource_manager_allocations_total", COUNTER, NULL, "resource_name, source",
+       "Allocations of resources, by whether they come from the pod or from the node.",
+       [PER_NODE] = 4)
+METRIC(allocation_errors, "resource_manager_allocation_errors_total", COUNTER, NULL,
+       "resource_name, source",
+       "Allocations that failed, by whether they were to come from the pod or from the node.",
+       [PER_NODE] = 4)
+METRIC(aligned_allocations, "pinfold_aligned_allocations_total", COUNTER, NULL,
+       "scope, boundary, result",
+       "Allocations of exclusive CPUs, by whether a boundary of the machine divides them.",
+       [PER_NODE] = 16)
+METRIC(resizes, "pinfold_resizes_total", COUNTER, NULL, "result",
+       "Resizes in place of exclusive CPUs, by result.", [PER_NODE] = 2)
 METRIC(admissions, "pinfold_admissions_total", COUNTER, NULL, "result, reason",
        "Admission decisions on pods, by result and reason.", [PER_NODE] = 11)
 METRIC(refused_pods, "pinfold_refused_pods", GAUGE, NULL, "listed",
@@ -45,6 +63,8 @@ METRIC(admission_duration, "pinfold_admission_duration_seconds", HISTOGRAM, "sec
        [PER_NODE] = 17)
 METRIC(state_writes, "pinfold_state_writes_total", COUNTER, NULL, "result",
        "Writes of the state file.", [PER_NODE] = 2)
+METRIC(state_restore, "pinfold_state_restore_total", COUNTER, NULL, "result",
+       "What the start made of the state file.", [PER_NODE] = 4)
 METRIC(drift_detected, "pinfold_drift_detected_total", COUNTER, NULL, "attribute",
        "Differences between the kernel and the ledger that the agent did not cause.",
        [PER_NODE] = 8)

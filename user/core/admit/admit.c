@@ -104,6 +104,7 @@ int admit_prepare(struct ledger *ledger, const struct pod_spec *spec, struct dec
 			      : explain(ledger, spec, &decision);
 	if (r)
 		return r;
+	decision.is_resize = is_resize;
 	*ret_decision = decision;
 	return 0;
 }

@@ -62,6 +62,7 @@ struct change {
 
 struct decision {
 	bool admitted;
+	bool is_resize; /* of a whole pod: it was resized in place, or could not be */
 	enum refusal refusal;
 	/* the kubelet's pod status reason: "TopologyAffinityError", "SMTAlignmentError", … */
 	char reason[40];

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// LIBS: ctl kubelet format core lib
+/*
+ * The metrics of what was granted: on which NUMA nodes containers are, how large the pools are, what
+ * was allocated and in vain, how well it is aligned, and what became of resizes and of the state file.
+ * The machine has CPUs 0 to 15 on two nodes, of which 0 and 1 are reserved.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "controller_scene.h"
+#include "lib/log.h"
+
+static void offline_cpus_are_counted(void **state)
+{
+	struct controller *controller = start_controller();
+
+	expect_metric(controller, "pinfold_cpus{state=\"online\"} 16\n");
+	expect_metric(controller, "pinfold_cpus{state=\"offline\"} 0\n");
+	tell_online(controller, "0-12");
+	expect_metric(controller, "pinfold_cpus{state=\"online\"} 13\n");
+	expect_metric(controller, "pinfold_cpus{state=\"offline\"} 3\n");
+	controller_free(controller);
+}
+
+/* The second takes what the first node has left, and the whole second node. */
+static void containers_count_on_each_of_their_nodes(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 2000, true),
+				   fake_pod("b", "shared", 500, false),
+				   fake_pod("c", "large", 10000, true)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 2);
+	expect_metric(controller, "pinfold_numa_containers{numa_node=\"0\"} 1\n");
+	expect_metric(controller, "pinfold_numa_containers{numa_node=\"1\"} 0\n");
+	scan(controller, pods, 3);
+	expect_metric(controller, "pinfold_numa_containers{numa_node=\"0\"} 2\n");
+	expect_metric(controller, "pinfold_numa_containers{numa_node=\"1\"} 1\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* A container without exclusive CPUs whose memory is granted is where its memory is. */
+static void granted_memory_places_a_container(void **state)
+{
+	static const struct topology_node memory[] = {{.id = 0, .memory_bytes = 4ULL << 30},
+						      {.id = 1, .memory_bytes = 4ULL << 30}};
+	struct pod_spec *pods[] = {fake_pod("a", "half", 500, true)};
+	struct controller *controller;
+
+	topology_free(topology);
+	topology = fake_machine_with(2, 4, 2, memory);
+	policy.memory = MEMORY_POLICY_STATIC;
+	policy.nr_memory_reservations = 1;
+	policy.memory_reservations[0] =
+		(struct memory_reservation){.node_id = 0, .bytes = 64ULL << 20};
+	controller = start_controller();
+	scan(controller, pods, 1);
+	expect_metric(controller, "pinfold_numa_containers{numa_node=\"0\"} 1\n");
+	expect_metric(controller, "pinfold_numa_containers{numa_node=\"1\"} 0\n");
+	expect_metric(controller, "resource_manager_allocations_total{resource_name=\"memory\","
+				  "source=\"node\"} 1\n");
+	expect_metric(controller, "resource_manager_allocations_total{resource_name=\"cpu\","
+				  "source=\"node\"} 0\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+static void pools_have_their_size(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 2000, true)};
+	struct controller *controller = start_controller();
+
+	expect_metric(controller, "pinfold_pool_cpus{pool=\"node\"} 14\n");
+	expect_metric(controller, "pinfold_pool_cpus{pool=\"pod\"} 0\n");
+	scan(controller, pods, 1);
+	expect_metric(controller, "pinfold_pool_cpus{pool=\"node\"} 12\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* --- allocations ------------------------------------------------------------------------------- */
+
+#define ALLOCATIONS "resource_manager_allocations_total{resource_name="
+#define ERRORS	    "resource_manager_allocation_errors_total{resource_name="
+
+/* Two containers with CPUs of their own and one that shares, out of four CPUs of the pod. */
+static struct pod_spec *bubble_pod(int64_t pod_mcpu)
+{
+	struct pod_spec *spec = fake_pod("bubble", "one", 1000, true);
+	struct container_spec *containers = calloc(3, sizeof(*containers));
+
+	assert_non_null(containers);
+	for (uint32_t i = 0; i < 3; i++)
+		containers[i] = spec->containers[0];
+	strcpy(containers[1].name, "two");
+	strcpy(containers[2].name, "rest");
+	containers[2].request.cpu_mcpu = 500;
+	containers[2].limit = RESOURCES_UNSET;
+	free(spec->containers);
+	spec->containers = containers;
+	spec->nr_containers = 3;
+	spec->has_pod_resources = true;
+	spec->request.cpu_mcpu = pod_mcpu;
+	spec->request.memory_bytes = 256 << 20;
+	spec->limit = spec->request;
+	return spec;
+}
+
+/* As the kubelet counts: each container of a pod with CPUs of its own is an allocation of the pod. */
+static void allocations_are_counted_by_their_source(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 2000, true),
+				   fake_pod("b", "shared", 500, false), bubble_pod(4000)};
+	struct controller *controller;
+
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.scope = ALIGN_SCOPE_POD;
+	controller = start_controller();
+	expect_metric(controller, ALLOCATIONS "\"cpu\",source=\"node\"} 0\n");
+	scan(controller, pods, ARRAY_SIZE(pods));
+	expect_metric(controller, ALLOCATIONS "\"cpu\",source=\"node\"} 1\n");
+	expect_metric(controller, ALLOCATIONS "\"cpu\",source=\"pod\"} 3\n");
+	expect_metric(controller, ALLOCATIONS "\"memory\",source=\"node\"} 0\n");
+	expect_metric(controller, ERRORS "\"cpu\",source=\"node\"} 0\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* A document that is wrong and a state that cannot be written are no allocations. */
+static void allocations_in_vain_are_errors(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 40000, true), bubble_pod(40000),
+				   fake_pod("b", "two", 2000, true)};
+	struct controller *controller;
+
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.scope = ALIGN_SCOPE_POD;
+	controller = start_controller();
+	scan(controller, pods, 1);
+	expect_metric(controller, ERRORS "\"cpu\",source=\"node\"} 1\n");
+	expect_metric(controller, ERRORS "\"cpu\",source=\"pod\"} 0\n");
+	/* The first one is refused again for the same reason, which is not counted twice. */
+	scan(controller, pods, 2);
+	expect_metric(controller, ERRORS "\"cpu\",source=\"node\"} 1\n");
+	expect_metric(controller, ERRORS "\"cpu\",source=\"pod\"} 1\n");
+	fake->save_error = -ENOSPC;
+	scan(controller, pods, 3);
+	expect_metric(controller,
+		      "pinfold_admissions_total{result=\"rejected\",reason=\"state\"} 1\n");
+	expect_metric(controller, ERRORS "\"cpu\",source=\"node\"} 1\n");
+	expect_metric(controller, ERRORS "\"memory\",source=\"node\"} 0\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* There the kubelet has these series, and a sum over both would count twice. */
+static void who_does_not_allocate_has_no_allocations(void **state)
+{
+	struct controller *controller;
+
+	config.mode = MODE_OBSERVE;
+	controller = start_controller();
+	assert_int_equal(nr_series(controller, "resource_manager_"), 0);
+	assert_int_equal(nr_series(controller, "pinfold_aligned_allocations_total{"), 16);
+	controller_free(controller);
+}
+
+#define ALIGNED "pinfold_aligned_allocations_total{scope="
+
+static void allocations_are_counted_by_their_alignment(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 3000, true),
+				   fake_pod("c", "large", 9000, true),
+				   fake_pod("b", "shared", 500, false)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 1);
+	expect_metric(controller,
+		      ALIGNED "\"container\",boundary=\"core\",result=\"aligned\"} 0\n");
+	expect_metric(controller,
+		      ALIGNED "\"container\",boundary=\"core\",result=\"unaligned\"} 1\n");
+	expect_metric(controller,
+		      ALIGNED "\"container\",boundary=\"uncore_cache\",result=\"aligned\"} 1\n");
+	expect_metric(controller,
+		      ALIGNED "\"container\",boundary=\"numa_node\",result=\"aligned\"} 1\n");
+	expect_metric(controller,
+		      ALIGNED "\"container\",boundary=\"socket\",result=\"aligned\"} 1\n");
+	scan(controller, pods, 3);
+	expect_metric(controller,
+		      ALIGNED "\"container\",boundary=\"numa_node\",result=\"aligned\"} 1\n");
+	expect_metric(controller,
+		      ALIGNED "\"container\",boundary=\"numa_node\",result=\"unaligned\"} 1\n");
+	expect_metric(controller,
+		      ALIGNED "\"container\",boundary=\"socket\",result=\"unaligned\"} 1\n");
+	expect_metric(controller, ALIGNED "\"pod\",boundary=\"socket\",result=\"aligned\"} 0\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* The pod is aligned as a whole, and counts once. */
+static void with_the_scope_of_pods_each_pod_counts_once(void **state)
+{
+	struct pod_spec *pods[] = {bubble_pod(4000), fake_pod("b", "shared", 500, false)};
+	struct controller *controller;
+
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.scope = ALIGN_SCOPE_POD;
+	controller = start_controller();
+	scan(controller, pods, ARRAY_SIZE(pods));
+	expect_metric(controller, ALIGNED "\"pod\",boundary=\"core\",result=\"aligned\"} 1\n");
+	expect_metric(controller, ALIGNED "\"pod\",boundary=\"numa_node\",result=\"aligned\"} 1\n");
+	expect_metric(controller,
+		      ALIGNED "\"container\",boundary=\"numa_node\",result=\"aligned\"} 0\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* --- resizes ----------------------------------------------------------------------------------- */
+
+#define RESIZES "pinfold_resizes_total{result="
+
+static void resizes_are_counted_by_their_result(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 2000, true),
+				   fake_pod("b", "shared", 500, false)};
+	struct controller *controller = start_controller();
+
+	scan(controller, pods, 2);
+	expect_metric(controller, RESIZES "\"admitted\"} 0\n");
+	pods[0]->containers->request.cpu_mcpu = pods[0]->containers->limit.cpu_mcpu = 4000;
+	scan(controller, pods, 2);
+	expect_metric(controller, RESIZES "\"admitted\"} 1\n");
+	pods[0]->containers->request.cpu_mcpu = pods[0]->containers->limit.cpu_mcpu = 40000;
+	scan(controller, pods, 2);
+	scan(controller, pods, 2);
+	expect_metric(controller, RESIZES "\"admitted\"} 1\n");
+	expect_metric(controller, RESIZES "\"rejected\"} 1\n");
+	/* What has no exclusive CPUs is decided anew, which is no resize. */
+	pods[1]->containers->request.cpu_mcpu = 600;
+	scan(controller, pods, 2);
+	expect_metric(controller, RESIZES "\"admitted\"} 1\n");
+	expect_metric(controller, RESIZES "\"rejected\"} 1\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* --- the state file ---------------------------------------------------------------------------- */
+
+#define RESTORE "pinfold_state_restore_total{result="
+
+static void expect_restore(const char *result)
+{
+	static const char *const results[] = {"ok", "partial", "damaged", "absent"};
+	struct controller *controller = start_controller();
+	char line[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
+		snprintf(line, sizeof(line), RESTORE "\"%s\"} %d\n", results[i],
+			 !strcmp(results[i], result));
+		expect_metric(controller, line);
+	}
+	controller_free(controller);
+}
+
+static void a_start_says_what_it_made_of_the_state(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 2000, true)};
+	struct controller *controller;
+
+	expect_restore("absent");
+	controller = start_controller();
+	scan(controller, pods, 1);
+	controller_free(controller);
+	expect_restore("ok");
+	/* The CPUs of the only pod are reserved now. */
+	cpuset_parse("0-3", strlen("0-3"), &policy.reserved_list);
+	expect_restore("partial");
+	fake->state[strlen(fake->state) / 2] ^= 1;
+	expect_restore("damaged");
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(offline_cpus_are_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(containers_count_on_each_of_their_nodes, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(granted_memory_places_a_container, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(pools_have_their_size, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(allocations_are_counted_by_their_source, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(allocations_in_vain_are_errors, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_does_not_allocate_has_no_allocations, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(allocations_are_counted_by_their_alignment, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(with_the_scope_of_pods_each_pod_counts_once, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(resizes_are_counted_by_their_result, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_start_says_what_it_made_of_the_state, set_up,
+						tear_down),
+	};
+
+	/* What goes wrong here does so on purpose. */
+	log_open("test", LOG_LEVEL_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
