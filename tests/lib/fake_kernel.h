@@ -207,8 +207,12 @@ static inline uint32_t side_groups_left_out(void *self)
 
 static inline int side_observer_space(void *self, struct observer_space *ret_space)
 {
-	*ret_space = (struct observer_space){
-		.nr_slots = 256, .nr_used = 6, .nr_refused = 3, .nr_forgotten = 4, .nr_wrapped = 2};
+	*ret_space = (struct observer_space){.nr_slots = 256,
+					     .nr_used = 6,
+					     .nr_unmeasured = 2,
+					     .nr_refused = 3,
+					     .nr_forgotten = 4,
+					     .nr_wrapped = 2};
 	return 0;
 }
 

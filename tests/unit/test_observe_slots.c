@@ -16,7 +16,7 @@
 #include "bpf/backend_private.h"
 #include "bpf/observe_maps.h"
 
-#define CPUS  1
+#define CPUS  2
 #define SLOTS 4 /* for three containers */
 #define MANY  300
 
@@ -75,6 +75,14 @@ static uint64_t nr_refused(void)
 
 	assert_int_equal(backend_observer_space(&scene.backend, &space), 0);
 	return space.nr_refused;
+}
+
+static uint32_t nr_unmeasured(void)
+{
+	struct observer_space space;
+
+	assert_int_equal(backend_observer_space(&scene.backend, &space), 0);
+	return space.nr_unmeasured;
 }
 
 static bool has_slot(uint64_t id)
@@ -190,11 +198,46 @@ static void the_slot_that_rested_longest_is_next(void **state)
 	assert_int_equal(next, first);
 }
 
+/* As long as it has no slot, however long ago it was refused. */
+static void who_has_none_is_unmeasured_until_it_gets_one(void **state)
+{
+	const uint64_t ids[] = {10, 11, 12, 13, 14};
+
+	publish(ids, 3, 3);
+	assert_int_equal(nr_unmeasured(), 0);
+	publish(ids, 5, 5);
+	assert_int_equal(nr_unmeasured(), 2);
+	publish(ids, 5, 5);
+	assert_int_equal(nr_unmeasured(), 2);
+	/* one ends, another one gets its slot, and the last one still waits */
+	publish((uint64_t[]){10, 11, 13, 14}, 4, 4);
+	assert_true(has_slot(13));
+	assert_int_equal(nr_unmeasured(), 1);
+	publish((uint64_t[]){10, 11, 13}, 3, 3);
+	assert_int_equal(nr_unmeasured(), 0);
+	assert_int_equal(nr_refused(), 2);
+}
+
+/* Each CPU counts those whose record it took over. */
+static void tasks_that_were_forgotten_are_added_up(void **state)
+{
+	struct observer_space space;
+
+	assert_int_equal(backend_observer_space(&scene.backend, &space), 0);
+	assert_int_equal(space.nr_forgotten, 0);
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		scene.cpus[cpu].forgotten = 3 + cpu;
+	assert_int_equal(backend_observer_space(&scene.backend, &space), 0);
+	assert_int_equal(space.nr_forgotten, 7);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(all_have_one_if_there_are_enough),
+		TEST(who_has_none_is_unmeasured_until_it_gets_one),
+		TEST(tasks_that_were_forgotten_are_added_up),
 		TEST(each_without_one_is_counted_once),
 		TEST(very_many_are_counted),
 		TEST(a_runtimes_container_yields_its_slot),

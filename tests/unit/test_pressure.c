@@ -550,6 +550,38 @@ static void cgroups_without_room_in_a_pass_are_told(void **state)
 	controller_free(controller);
 }
 
+/* Each of eight pods and its container take 1,022 of the 16,384 CPUs that are read. */
+static void cgroups_without_room_for_their_cpus_are_told(void **state)
+{
+	struct pod_spec *many[9];
+	struct controller *controller;
+
+	topology_free(topology);
+	topology = fake_machine(2, 256, 2);
+	controller = start_with_pressure();
+	for (uint32_t i = 0; i < ARRAY_SIZE(many); i++) {
+		char name[] = {'a' + (char)i, '\0'};
+
+		many[i] = fake_pod(name, "web", 100, false);
+	}
+	scan(controller, many, 8);
+	pass(controller, 10);
+	expect_metric(controller, "pinfold_not_measured{what=\"cpu_pressure\"} 0\n");
+	assert_int_equal(nr_findings(controller, "cpu_pressure_left_out", ""), 0);
+	scan(controller, many, 9);
+	pass(controller, 10);
+	pass(controller, 10);
+	expect_metric(controller, "pinfold_not_measured{what=\"cpu_pressure\"} 2\n");
+	assert_int_equal(nr_findings(controller, "cpu_pressure_left_out", "of 2 pods and"), 1);
+	scan(controller, many, 8);
+	pass(controller, 10);
+	pass(controller, 10);
+	expect_metric(controller, "pinfold_not_measured{what=\"cpu_pressure\"} 0\n");
+	assert_int_equal(nr_findings(controller, "cpu_pressure_left_out", ""), 0);
+	controller_free(controller);
+	free_pods(many, ARRAY_SIZE(many));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pressure, tear_down_pods)
 
 int main(void)
@@ -562,6 +594,7 @@ int main(void)
 		TEST(before_the_first_reconcile_there_are_no_rows),
 		TEST(a_kernel_without_pressure_is_a_finding),
 		TEST(cgroups_without_room_in_a_pass_are_told),
+		TEST(cgroups_without_room_for_their_cpus_are_told),
 		TEST(a_cgroup_without_pressure_is_a_finding),
 		TEST(a_pod_that_came_during_the_pass_is_not_counted),
 		TEST(the_remedy_takes_the_guard_into_account),

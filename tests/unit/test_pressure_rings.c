@@ -261,10 +261,12 @@ static void more_groups_than_rings_are_left_out(void **state)
 	want_pods(controller, 3, 3 + PRESSURE_SAMPLES_MAX);
 	assert_int_equal(all->nr, PRESSURE_SAMPLES_MAX);
 	assert_int_equal(all->nr_left_out, 0);
+	expect_metric(controller, "pinfold_not_measured{what=\"history\"} 0\n");
 	/* New ones that come last get none. */
 	want_pods(controller, 3, 5 + PRESSURE_SAMPLES_MAX);
 	assert_int_equal(all->nr, PRESSURE_SAMPLES_MAX);
 	assert_int_equal(all->nr_left_out, 2);
+	expect_metric(controller, "pinfold_not_measured{what=\"history\"} 2\n");
 	want_pods(controller, 3, 4 + PRESSURE_SAMPLES_MAX);
 	assert_int_equal(all->nr_left_out, 1);
 	/* New ones that come first take nobody's ring. */

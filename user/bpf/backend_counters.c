@@ -186,6 +186,7 @@ int backend_observer_space(void *self, struct observer_space *ret_space)
 	*ret_space = (struct observer_space){
 		.nr_slots = status.nr_slots,
 		.nr_used = status.nr_used,
+		.nr_unmeasured = status.nr_unmeasured,
 		.nr_refused = status.exhausted,
 		.nr_forgotten = status.forgotten,
 		.nr_wrapped = status.wrapped,

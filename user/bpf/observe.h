@@ -119,10 +119,11 @@ void observe_nodes(struct observer *observer, struct observe_node *ret_nodes);
 struct observe_status {
 	bool adopted; /* the programs were there before this process */
 	uint32_t nr_slots, nr_used;
-	uint64_t exhausted; /* containers that found no free slot */
-	uint64_t forgotten; /* tasks, also ended ones, whose record another task took over */
-	uint64_t wrapped;   /* histograms that were read with a smaller sum than before */
-	uint64_t map_bytes; /* kernel memory of the counters, by formula */
+	uint32_t nr_unmeasured; /* containers that were asked for and have no slot now */
+	uint64_t exhausted;	/* containers that found no free slot */
+	uint64_t forgotten;	/* tasks, also ended ones, whose record another task took over */
+	uint64_t wrapped;	/* histograms that were read with a smaller sum than before */
+	uint64_t map_bytes;	/* kernel memory of the counters, by formula */
 };
 
 /* The numbers as they are now; reads mapped memory only. */

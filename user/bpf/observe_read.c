@@ -451,6 +451,12 @@ void observe_status(const struct observer *observer, struct observe_status *ret_
 
 	for (uint32_t slot = 1; slot < observer->control->nr_slots; slot++)
 		status.nr_used += observer->slots[slot].cgroup_id != 0;
+	/* One that was refused may have got a slot since then. */
+	for (uint32_t i = 0; i < observer->nr_refused; i++) {
+		uint32_t slot;
+
+		status.nr_unmeasured += observe_find(observer, observer->refused[i], &slot) != 0;
+	}
 	for (uint32_t cpu = 0; cpu < observer->control->nr_cpus; cpu++)
 		status.forgotten += load((const uint64_t *)&observer->cpus[cpu].forgotten);
 	for (int i = 0; i < OBSERVE_NR_MAPS; i++)

@@ -114,20 +114,42 @@ void measure_node_losses(struct controller *controller, struct exposition *page)
 				 noise->untold(noise->self));
 }
 
+/* `space` is NULL if the observer is not loaded. */
+static void write_not_measured(const struct controller *controller,
+			       const struct observer_space *space, struct exposition *page)
+{
+	if (!space && !controller->ports.pressure)
+		return;
+	exposition_family(page, &metric_families.not_measured);
+	if (space)
+		exposition_count(page, LABELS({"what", "usage"}), space->nr_unmeasured);
+	if (!controller->ports.pressure)
+		return;
+	exposition_count(page, LABELS({"what", "history"}), controller->samples.nr_left_out);
+	exposition_count(page, LABELS({"what", "cpu_pressure"}),
+			 controller->pressures.nr_without_cpus);
+}
+
+static void write_space(const struct observer_space *space, struct exposition *page)
+{
+	exposition_family(page, &metric_families.slots);
+	exposition_count(page, LABELS({"state", "used"}), space->nr_used);
+	exposition_count(page, LABELS({"state", "free"}), space->nr_slots - space->nr_used);
+	exposition_family(page, &metric_families.observer_lost);
+	exposition_count(page, LABELS({"what", "containers"}), space->nr_refused);
+	exposition_count(page, LABELS({"what", "tasks"}), space->nr_forgotten);
+	exposition_count(page, LABELS({"what", "histograms"}), space->nr_wrapped);
+}
+
 void measure_node_observer(struct controller *controller, struct exposition *page)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
 	struct observer_space space;
+	const bool is_loaded = kernel && !kernel->observer_space(kernel->self, &space);
 
-	if (!kernel || kernel->observer_space(kernel->self, &space))
-		return;
-	exposition_family(page, &metric_families.slots);
-	exposition_count(page, LABELS({"state", "used"}), space.nr_used);
-	exposition_count(page, LABELS({"state", "free"}), space.nr_slots - space.nr_used);
-	exposition_family(page, &metric_families.observer_lost);
-	exposition_count(page, LABELS({"what", "containers"}), space.nr_refused);
-	exposition_count(page, LABELS({"what", "tasks"}), space.nr_forgotten);
-	exposition_count(page, LABELS({"what", "histograms"}), space.nr_wrapped);
+	if (is_loaded)
+		write_space(&space, page);
+	write_not_measured(controller, is_loaded ? &space : NULL, page);
 }
 
 void measure_node_agent(struct controller *controller, struct exposition *page)

@@ -189,6 +189,7 @@ struct asked {
 	struct pressure_row *rows; /* those of the publisher */
 	struct pressure_cell *cells;
 	uint32_t nr_cells;
+	uint32_t nr_without; /* pods and containers for whose CPUs there was no room */
 };
 
 static void fini_asked(struct asked *asked)
@@ -291,6 +292,7 @@ static int make_asked(const struct controller *controller, struct asked *ret_ask
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_fitting; i++)
 		ask_for(sorted[i], &asked.rows[sorted[i]->at], &asked);
+	asked.nr_without = nr - nr_fitting;
 	*ret_asked = asked;
 	asked = (struct asked){0};
 	return 0;
@@ -317,6 +319,7 @@ void ctl_sample_pressure(struct controller *controller)
 	wanted = (struct pressure_wanted){publisher->nr, asked.nr_cells, asked.rows, asked.cells};
 	pressures->sampled_ns = pressures->since_ns = now_ns;
 	pressures->nr_asked = wanted.nr_rows;
+	pressures->nr_without_cpus = asked.nr_without;
 	r = port->sample(port->self, &wanted);
 	if (!r)
 		return;

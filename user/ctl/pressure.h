@@ -35,6 +35,7 @@ struct pressures {
 	uint64_t read_ns;		/* when the last pass ended that succeeded; 0 = none has */
 	int error;			/* of the last pass */
 	uint32_t nr_asked;		/* cgroups that the last pass was asked for */
+	uint32_t nr_without_cpus;	/* pods and containers whose CPUs it was not asked for */
 	uint32_t nr_left_out;	  /* those for which the last pass that succeeded had no room */
 	uint64_t second_until_ns; /* until then somebody wants a pass each second */
 };

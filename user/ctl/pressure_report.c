@@ -232,9 +232,28 @@ static void tell_left_out(struct controller *controller)
 			"raise maxContainers in the configuration and restart the agent");
 }
 
+static void tell_without_cpus(struct controller *controller)
+{
+	const uint32_t nr = controller->pressures.nr_without_cpus;
+	char message[ROW_DETAIL_MAX];
+
+	if (!nr) {
+		findings_clear(&controller->findings, "cpu_pressure_left_out");
+		return;
+	}
+	snprintf(message, sizeof(message),
+		 "the pressure of %u %s on single CPUs and NUMA nodes is not read, "
+		 "because the pods and containers of this node have more than %u CPUs in all",
+		 nr, nr == 1 ? "pod or container" : "pods and containers", PRESSURE_CELLS_MAX);
+	findings_update(&controller->findings, "cpu_pressure_left_out", message,
+			"give containers exclusive CPUs, which are fewer than the shared pool's; "
+			"`pinfold pressure cpu` says who is left out");
+}
+
 void ctl_tell_pressure(struct controller *controller)
 {
 	tell_left_out(controller);
+	tell_without_cpus(controller);
 	if (is_any(&controller->pressures, PRESSURE_OFF))
 		findings_put(&controller->findings, "pressure_off",
 			     "the kernel does not measure pressure: it was booted with psi=0 or "

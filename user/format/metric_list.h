@@ -102,6 +102,9 @@ METRIC(slots, "pinfold_observer_slots", GAUGE, NULL, "state",
 METRIC(observer_lost, "pinfold_observer_lost_total", COUNTER, NULL, "what",
        "Containers without a slot, tasks whose record was taken over, and histograms that wrapped.",
        [PER_NODE] = 3)
+METRIC(not_measured, "pinfold_not_measured", GAUGE, NULL, "what",
+       "Pods and containers of which something is not measured for want of room, by what it is.",
+       [PER_NODE] = 3)
 METRIC(irqs, "pinfold_irqs", GAUGE, NULL, "state",
        "Interrupts and masks of kernel work, by whether they reach exclusive CPUs.", [PER_NODE] = 4)
 METRIC(irq_writes, "pinfold_irq_writes_total", COUNTER, NULL, "result",
