@@ -33,6 +33,7 @@
 #include "ctl/counters.h"
 #include "ctl/pressure_ring.h"
 #include "ctl/pressure_samples.h"
+#include "format/bpf_inventory.h"
 #include "format/metrics.h"
 #include "lib/heap.h"
 #include "lib/log.h"
@@ -43,6 +44,7 @@
 #define NR_NODES    8
 #define NR_FEATURES 15
 #define NR_PROGRAMS 25
+#define NR_NOISE    12 /* programs of noise; the pressure has one */
 #define SIZE	    "\"pods\": 250, \"containers\": 750, \"cpus\": 256, \"nodes\": 8"
 #define GIB	    (1ULL << 30)
 #define SECOND_NS   1000000000ULL
@@ -261,8 +263,30 @@ static void wait_nowhere(void *self, char *ret_text, size_t size)
 	*ret_text = '\0';
 }
 
-static const struct pressure_port pressure_port = {.sample = sample_pressure,
-						   .waits_in = wait_nowhere};
+static void list_others(struct bpf_inventory *inventory, const char *object, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		struct prog_row *row = bpf_inventory_add_prog(inventory);
+
+		if (!row)
+			die("no memory for the programs");
+		row->recursion_misses = 0;
+		snprintf(row->name, sizeof(row->name), "%s_%u", object, i);
+	}
+}
+
+static void list_pressure(void *self, struct bpf_inventory *inventory)
+{
+	list_others(inventory, "pressure", 1);
+}
+
+static void list_noise(void *self, struct bpf_inventory *inventory)
+{
+	list_others(inventory, "noise", NR_NOISE);
+}
+
+static const struct pressure_port pressure_port = {
+	.sample = sample_pressure, .list = list_pressure, .waits_in = wait_nowhere};
 
 static int watch_noise(void *self, const struct noise_grant *grants, uint32_t nr)
 {
@@ -299,6 +323,7 @@ static uint64_t none_untold(void *self)
 }
 
 static const struct noise_port noise_port = {.watch = watch_noise,
+					     .list = list_noise,
 					     .state = noise_state,
 					     .counts = counts_noise,
 					     .read = read_noise,
@@ -432,7 +457,7 @@ static void check_series(void)
 		[PER_NUMA_NODE] = NR_NODES,
 		[PER_FEATURE] = NR_FEATURES,
 		[PER_HOOK] = HOOK_NR,
-		[PER_PROGRAM] = NR_PROGRAMS,
+		[PER_PROGRAM] = NR_PROGRAMS + 1 + NR_NOISE,
 		[PER_POD] = NR_PODS,
 		[PER_EXCLUSIVE_POD] = (NR_PODS + 3) / 4,
 		[PER_CONTAINER] = NR_PODS * BENCH_CONTAINERS,

@@ -719,6 +719,24 @@ static void findings_of_one_name_have_one_series(void **state)
 	controller_free(controller);
 }
 
+/* They are not the kernel side's, and noise's are loaded only while a CPU is exclusive. */
+static void programs_of_pressure_and_noise_are_counted(void **state)
+{
+	struct controller *controller = start(true);
+
+	expect_metric(controller, "pinfold_bpf_program_runs_total{program=\"read_pressure\"} 0\n");
+	fake_noise.state = NOISE_OFF;
+	assert_int_equal(nr_series(controller,
+				   "pinfold_bpf_program_runs_total{program=\"noise_switch\"}"),
+			 0);
+	assert_int_equal(nr_series(controller, "program=\"\""), 0);
+	fake_noise.state = NOISE_COUNTING;
+	expect_metric(controller, "pinfold_bpf_program_runs_total{program=\"noise_switch\"} 0\n");
+	expect_metric(controller,
+		      "pinfold_bpf_program_run_seconds_total{program=\"noise_switch\"} 0.0");
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -750,6 +768,8 @@ int main(void)
 						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(any_number_of_cgroups_is_measured, set_up_page,
 						tear_down),
+		cmocka_unit_test_setup_teardown(programs_of_pressure_and_noise_are_counted,
+						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(findings_of_one_name_have_one_series, set_up_page,
 						tear_down),
 	};

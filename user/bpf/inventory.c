@@ -125,6 +125,8 @@ void inventory_add_object(struct bpf_inventory *inventory, const char *name,
 		row->attached = !*why_not_attached;
 		snprintf(row->reason, sizeof(row->reason), "%s", why_not_attached);
 	}
+	if (inventory->without_maps)
+		return;
 	bpf_object__for_each_map (map, object)
 		inventory_add_map(inventory, name, bpf_map__name(map), bpf_map__fd(map), false);
 }

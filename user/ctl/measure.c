@@ -17,6 +17,7 @@
 #include "ctl/publisher.h"
 #include "ctl/ready.h"
 #include "ctl/report.h"
+#include "format/bpf_inventory.h"
 #include "format/metrics.h"
 
 static const char *const assignment_types[] = {
@@ -208,22 +209,47 @@ static uint64_t counted(int64_t number)
 	return number < 0 ? 0 : (uint64_t)number;
 }
 
-/* Programs of which nothing can be read have no series. */
-static void write_programs(const struct kernel_port *kernel, struct exposition *page)
+/* Programs of which nothing can be read have no series, nor has the row that says why none is loaded. */
+static bool is_loaded(const struct prog_row *row)
 {
-	const struct prog_row *rows = NULL;
-	const uint32_t nr = kernel->programs(kernel->self, &rows);
+	return *row->name && row->recursion_misses >= 0;
+}
 
-	exposition_family(page, &metric_families.program_seconds);
+static void write_times(const struct prog_row *rows, uint32_t nr, struct exposition *page)
+{
 	for (uint32_t i = 0; i < nr; i++)
-		if (rows[i].recursion_misses >= 0)
+		if (is_loaded(&rows[i]))
 			exposition_seconds(page, LABELS({"program", rows[i].name}),
 					   counted(rows[i].run_time_ns));
-	exposition_family(page, &metric_families.program_runs);
+}
+
+static void write_runs(const struct prog_row *rows, uint32_t nr, struct exposition *page)
+{
 	for (uint32_t i = 0; i < nr; i++)
-		if (rows[i].recursion_misses >= 0)
+		if (is_loaded(&rows[i]))
 			exposition_count(page, LABELS({"program", rows[i].name}),
 					 counted(rows[i].run_count));
+}
+
+/* Those of the ports that load programs only while they are needed come last. */
+static void write_programs(const struct controller_ports *ports, struct exposition *page)
+{
+	const struct kernel_port *kernel = ports->kernel;
+	const struct prog_row *rows = NULL;
+	const uint32_t nr = kernel->programs(kernel->self, &rows);
+	struct bpf_inventory others cleanup(bpf_inventory_fini) = {
+		.is_timed = nr && rows[0].run_time_ns >= 0, .without_maps = true};
+
+	if (ports->pressure)
+		ports->pressure->list(ports->pressure->self, &others);
+	if (ports->noise)
+		ports->noise->list(ports->noise->self, &others);
+	exposition_family(page, &metric_families.program_seconds);
+	write_times(rows, nr, page);
+	write_times(others.progs, others.nr_progs, page);
+	exposition_family(page, &metric_families.program_runs);
+	write_runs(rows, nr, page);
+	write_runs(others.progs, others.nr_progs, page);
 }
 
 static void write_guard(struct controller *controller, struct exposition *page)
@@ -257,7 +283,7 @@ static void write_guard(struct controller *controller, struct exposition *page)
 					 LABELS({"hook", hooks[i].hook},
 						{"action", action_name(action)}),
 					 hooks[i].counts[action]);
-	write_programs(kernel, page);
+	write_programs(&controller->ports, page);
 	measure_node_losses(controller, page);
 	exposition_family(page, &metric_families.groups_left_out);
 	exposition_count(page, NO_LABELS,

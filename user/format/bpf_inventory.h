@@ -9,8 +9,9 @@
 #include "format/rows.h"
 
 struct bpf_inventory {
-	bool is_timed; /* the kernel measures run times */
-	int error;     /* -ENOMEM = rows are missing; 0 */
+	bool is_timed;	   /* the kernel measures run times */
+	bool without_maps; /* nobody asks for the maps, whose entries take long to count */
+	int error;	   /* -ENOMEM = rows are missing; 0 */
 	uint32_t nr_progs, nr_maps;
 	struct prog_row *progs; /* owned, as the maps */
 	struct map_row *maps;
