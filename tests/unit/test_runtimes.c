@@ -481,8 +481,8 @@ static void a_container_that_was_resized_in_place_keeps_its_cpus(void **state)
 	controller_free(controller);
 }
 
-/* Its cgroups are pinfold's, and only its source ends it. */
-static void a_pod_of_a_manifest_with_the_same_uid_is_left_alone(void **state)
+/* Its container has what the manifest was granted, and only its source ends it. */
+static void a_pod_of_a_manifest_with_the_same_uid_keeps_its_grant(void **state)
 {
 	const struct pod_spec of_runtime = pod_of("m", QOS_GUARANTEED);
 	const struct container_spec container_spec = container_of("web", 4000);
@@ -499,7 +499,7 @@ static void a_pod_of_a_manifest_with_the_same_uid_is_left_alone(void **state)
 	assert_string_equal(pod_member(controller, "m", "held"), "2-5");
 	put_container("c", "");
 	synchronize(controller, &pod, 1, &container, 1);
-	assert_string_equal(cpus_at("c"), "6-15");
+	assert_string_equal(cpus_at("c"), "2-5");
 	remove_container(controller, "c");
 	assert_string_equal(pod_member(controller, "m", "held"), "2-5");
 	pod_spec_free(spec);
@@ -657,7 +657,7 @@ int main(void)
 		TEST(running_containers_are_adopted),
 		TEST(a_running_container_that_does_not_fit_shares),
 		TEST(a_container_that_was_resized_in_place_keeps_its_cpus),
-		TEST(a_pod_of_a_manifest_with_the_same_uid_is_left_alone),
+		TEST(a_pod_of_a_manifest_with_the_same_uid_keeps_its_grant),
 		TEST(a_manifest_with_the_uid_of_a_running_pod_is_refused),
 		TEST(who_has_not_left_the_cpus_of_a_manifest_pod_is_told),
 		TEST(a_lost_answer_is_made_good),

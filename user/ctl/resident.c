@@ -118,7 +118,8 @@ static uint32_t list_of_runtime(const struct controller *controller,
 	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
-		for (uint32_t j = 0; j < runtimes->nr_rows; j++) {
+		/* One that a manifest names as well is among our own. */
+		for (uint32_t j = 0; pod->spec->is_of_runtime && j < runtimes->nr_rows; j++) {
 			const struct runtime_row *row = &runtimes->rows[j];
 			const struct grant *grant = strcmp(row->uid, pod->spec->uid)
 							    ? NULL
