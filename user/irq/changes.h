@@ -2,8 +2,9 @@
 /*
  * Writes of other processes to the masks, as fanotify reports them. procfs and sysfs report what
  * comes through write(2), with the writer, but nothing that the kernel changes itself, and a mark
- * is lost when the kernel drops the inode under memory pressure. So this is a hint that a pass is
- * due; passes find the changes.
+ * is lost when the kernel drops the inode under memory pressure. Each mount of procfs has inodes of
+ * its own, so an agent in a container hears of nothing that is written on the host. So this is a
+ * hint that a pass is due; passes find the changes.
  */
 #ifndef IRQ_CHANGES_H
 #define IRQ_CHANGES_H
