@@ -343,25 +343,55 @@ static bool has_word(const char *list, const char *word)
 	const size_t len = strlen(word);
 
 	for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
-		if ((at == list || at[-1] == ' ') && (!at[len] || at[len] == ','))
+		if ((at == list || at[-1] == ' ') && (!at[len] || at[len] == ',' || at[len] == '.'))
 			return true;
 	return false;
+}
+
+static const char *help_of(const char *key)
+{
+	for (size_t i = 0; i < view_event_desc.nr_fields; i++)
+		if (!strcmp(view_event_desc.fields[i].key, key))
+			return view_event_desc.fields[i].help;
+	fail_msg("an event has no key %s", key);
+	return "";
+}
+
+/* The words that the reference lists are those that are written, no more and no less. */
+static void expect_words(const char *help, const char *const *names, size_t nr)
+{
+	size_t nr_listed = 1;
+
+	for (const char *at = help; (at = strchr(at, ',')); at++)
+		nr_listed++;
+	assert_int_equal(nr_listed, nr);
+	for (size_t i = 0; i < nr; i++)
+		assert_true(has_word(help, names[i]));
+}
+
+static void actions_and_aspects_are_listed(void **state)
+{
+	const char *actions[] = {action_name(ACTION_ALLOW), action_name(ACTION_AUDIT),
+				 action_name(ACTION_DENY), action_name(ACTION_REPAIR)};
+	const char *aspects[ASPECT_NR];
+
+	for (uint32_t i = 0; i < ASPECT_NR; i++)
+		aspects[i] = aspect_name(i);
+	expect_words(help_of("action"), actions, ARRAY_SIZE(actions));
+	expect_words(help_of("aspect"), aspects, ARRAY_SIZE(aspects));
 }
 
 /* Whoever filters by kind is told which there are; so are the readers of the JSON. */
 static void all_kinds_are_listed(void **state)
 {
 	struct text list cleanup_text = {0};
-	const char *help = "";
+	const char *help = help_of("kind");
 	uint32_t nr_names = 1;
 
 	event_append_kind_names(&list);
 	assert_int_equal(list.error, 0);
 	for (const char *at = list.data; (at = strchr(at, ',')); at++)
 		nr_names++;
-	for (size_t i = 0; i < view_event_desc.nr_fields; i++)
-		if (!strcmp(view_event_desc.fields[i].key, "kind"))
-			help = view_event_desc.fields[i].help;
 	for (size_t i = 0; i < ARRAY_SIZE(sentences); i++) {
 		assert_true(has_word(help, sentences[i].kind));
 		assert_true(event_is_kind_name(sentences[i].kind));
@@ -430,6 +460,7 @@ int main(void)
 		cmocka_unit_test(a_row_becomes_words),
 		cmocka_unit_test(the_journal_gets_fields_and_a_sentence),
 		cmocka_unit_test(the_longest_arguments_fit),
+		cmocka_unit_test(actions_and_aspects_are_listed),
 		cmocka_unit_test(all_kinds_are_listed),
 		cmocka_unit_test(values_have_their_names),
 		cmocka_unit_test(causes_follow_where_the_culprit_lives),

@@ -38,7 +38,7 @@ struct json_object *view_state(const struct view_state *row)
 static const struct field_desc drift_fields[] = {
 	TEXT(view_drift, cgroup, "drift", HEAD, "Where, below the cgroup mount."),
 	TEXT(view_drift, attribute, NULL, HEAD,
-	     "cpus, mems, quota, weight, memory, partition, freeze, members or affinity."),
+	     "cpus, mems, quota, weight, memory, partition, freeze or members."),
 	ANSWER(view_drift, open, NULL, HEAD, "The kernel still differs."),
 	TIME(view_drift, since_ns, "since", HEAD, "When it was first seen."),
 	TIME(view_drift, repaired_ns, "repaired", HEAD | OR_NULL,
@@ -47,7 +47,7 @@ static const struct field_desc drift_fields[] = {
 		"How long it lasted; null while it is open, and if the clock was set back meanwhile."),
 	TEXT(view_drift, wanted, NULL, LINE, "The value in the ledger, or what a kubelet decided."),
 	TEXT(view_drift, found, NULL, 0, "The value in the kernel."),
-	TEXT(view_drift, action, NULL, OR_NULL, "What the agent did: repair or audit."),
+	TEXT(view_drift, action, NULL, OR_NULL, "What the agent did: repair, audit or none."),
 	TEXT(view_drift, cause, NULL, LINE | OR_NULL,
 	     "systemd, runtime, kubelet, user, kernel or unknown."),
 	COUNT(view_drift, pid, NULL, OR_NULL, "Process that changed it."),
@@ -214,9 +214,9 @@ static const struct field_desc event_fields[] = {
 	     "admit, refuse, ending, release, deny, audit, drift, repair, stranger, irq, finding, "
 	     "discover, vanish, start, reload, move, pin, mkdir, rmdir, attach, empty, populated, "
 	     "suppressed, or unknown, which a newer or older BPF program sent."),
-	TEXT(view_event, action, NULL, OR_NULL, "allow, audit, deny, move, repair."),
+	TEXT(view_event, action, NULL, OR_NULL, "allow, audit, deny, repair."),
 	TEXT(view_event, aspect, NULL, OR_NULL,
-	     "cpuset_files, affinity, cgroup_moves, memory_moves, priorities, debugging, guard_files, partition."),
+	     "cpuset_files, affinity, cgroup_moves, memory_moves, priorities, debugging, guard_files."),
 	COUNT(view_event, pid, NULL, OR_NULL, "Process that did it."),
 	TEXT(view_event, comm, NULL, OR_NULL, "Its name."),
 	TEXT(view_event, cgroup, NULL, OR_NULL, "Its cgroup."),
