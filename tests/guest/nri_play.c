@@ -506,7 +506,7 @@ static void do_churn(unsigned int nr)
 	unsigned int nr_violations = 0;
 	FILE *said = stdout;
 
-	/* discards: what is said of a hundred pods, whose events are counted; violations are said after it */
+	/* # discards: what is said of a hundred pods, whose events are counted; violations are said after it */
 	stdout = fopen("/dev/null", "w");
 	if (!stdout || nr_others)
 		give_up("churn");
