@@ -506,8 +506,8 @@ static void do_churn(unsigned int nr)
 	unsigned int nr_violations = 0;
 	FILE *said = stdout;
 
-	/* # discards: what is said of a hundred pods, whose events are counted; violations are said after it */
-	stdout = fopen("/dev/null", "w");
+	stdout = fopen("/dev/null",
+		       "w"); /* # discards: what each of many pods is told; it is counted */
 	if (!stdout || nr_others)
 		give_up("churn");
 	for (unsigned int i = 0; i < nr; i++, nr_churned++) {
