@@ -506,8 +506,8 @@ static void do_churn(unsigned int nr)
 	unsigned int nr_violations = 0;
 	FILE *said = stdout;
 
-	stdout = fopen("/dev/null",
-		       "w"); /* # discards: what each of many pods is told; it is counted */
+	/* Each of many pods says the same; what is counted is said at the end. */
+	stdout = fopen("/tmp/churn.said", "a");
 	if (!stdout || nr_others)
 		give_up("churn");
 	for (unsigned int i = 0; i < nr; i++, nr_churned++) {
