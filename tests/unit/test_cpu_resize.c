@@ -205,6 +205,25 @@ static void a_distributed_container_stays_even(void **state)
 	}
 }
 
+/* Nothing is left to take, or nothing is wanted. */
+static void a_distributed_take_of_nothing(void **state)
+{
+	static const struct take_options options = {.group = 1};
+	struct topology *topology = scene_machine(2, 1, 4, 2);
+	struct cpuset none = CPUSET_EMPTY, held = cpus_of("0-3"), got;
+
+	(void)state;
+	assert_int_equal(take_distributed_near(topology, &none, &none, 0, &options, &got), TAKE_OK);
+	assert_true(cpuset_is_empty(&got));
+	assert_int_equal(take_distributed_near(topology, &none, &none, 1, &options, &got),
+			 TAKE_NOT_ENOUGH);
+	assert_int_equal(take_distributed_near(topology, &held, &none, 4, &options, &got), TAKE_OK);
+	assert_cpus(&got, "0-3");
+	assert_int_equal(take_distributed_near(topology, &none, &held, 0, &options, &got), TAKE_OK);
+	assert_true(cpuset_is_empty(&got));
+	topology_free(topology);
+}
+
 /*
  * Three CPUs are held on the first node and one on the second. With a whole core on top of its
  * share one of them gets a CPU too many, for which the proposal fails. There are enough CPUs, so
@@ -446,6 +465,7 @@ int main(void)
 		cmocka_unit_test(a_socket_that_a_node_makes_whole_comes_first),
 		cmocka_unit_test(what_the_aligned_nodes_lack_comes_from_others),
 		cmocka_unit_test(a_distributed_container_stays_even),
+		cmocka_unit_test(a_distributed_take_of_nothing),
 		cmocka_unit_test(cores_that_do_not_come_out_even_are_packed),
 		cmocka_unit_test(half_of_a_reserved_core),
 		cmocka_unit_test(a_core_that_becomes_whole_comes_first),

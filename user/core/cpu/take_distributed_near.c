@@ -324,13 +324,14 @@ enum take_status take_distributed_near(const struct topology *topology, const st
 
 	packed.uncore = false;
 	cpuset_subtract(&pool, held);
-	if (count % search.group)
+	/* Without a CPU to take there is no node to choose. */
+	if (count % search.group || count <= cpuset_count(held) || cpuset_is_empty(&pool))
 		return take_packed_near(topology, held, free, count, &packed, ret_cpus);
 	fill_search(&search, held, &pool);
 	fewest = take_fewest_nodes(topology, count, search.group);
 	fewest = search.nr_holders > fewest ? search.nr_holders : fewest;
 	most = count / search.group < search.nr ? count / search.group : search.nr;
-	if (count < search.held_sum || !find_choice(&search, fewest, most))
+	if (!find_choice(&search, fewest, most))
 		return take_packed_near(topology, held, free, count, &packed, ret_cpus);
 	return take_choice(&search, held, &pool, &packed, ret_cpus);
 }
