@@ -12,12 +12,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
 #include <sys/wait.h>
 
 #include "cgroup/manager.h"
 #include "cgroup/members.h"
 #include "cgroup_scene.h"
 #include "lib/file.h"
+#include "refused_calls.h"
 
 #define MAIN  "pinfold.slice/poda/main"
 #define INNER "pinfold.slice/poda/main/inner"
@@ -46,13 +48,15 @@ static uint64_t id_of(const char *path)
 	return inode_of(name);
 }
 
+static pid_t session = 5; /* of those that are shown */
+
 static void show(pid_t pid, pid_t parent, unsigned int start_ticks, const char *path)
 {
 	char name[64], text[GROUP_PATH_MAX + 16];
 
 	snprintf(name, sizeof(name), "proc/%d/stat", pid);
-	snprintf(text, sizeof(text), "%d (a) S %d 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %u 0 0 1\n",
-		 pid, parent, start_ticks);
+	snprintf(text, sizeof(text), "%d (a) S %d 0 %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %u 0 0 1\n",
+		 pid, parent, session, start_ticks);
 	put(name, text);
 	snprintf(name, sizeof(name), "proc/%d/cgroup", pid);
 	snprintf(text, sizeof(text), "0::/%s\n", path);
@@ -240,13 +244,21 @@ static void a_stranger_whose_place_has_gone_goes_into_the_root(void **state)
 /* It has children of its own now, for example, and therefore no processes. */
 static void a_stranger_whose_place_takes_nobody_goes_into_the_root(void **state)
 {
-	char name[600];
-
-	snprintf(name, sizeof(name), "%s/cg/" HOST "/cgroup.procs", root);
-	assert_int_equal(unlink(name), 0);
-	assert_int_equal(mkdir(name, 0755), 0);
+	refuse_some("write", NULL, EBUSY, 0, 1);
 	assert_int_equal(restore(stranger_move(), MAIN, ""), 0);
+	refuse_nothing();
+	assert_int_equal(written(HOST), 0);
 	assert_int_equal(written("."), child);
+}
+
+/* The cgroup is a user's, for example, and the agent lacks the capability to write there. */
+static void a_stranger_whose_place_cannot_be_written_stays(void **state)
+{
+	refuse_some("write", NULL, EACCES, 0, 1);
+	assert_int_equal(restore(stranger_move(), MAIN, ""), -EACCES);
+	refuse_nothing();
+	assert_non_null(strstr(ended.error, "cannot move it back into the cgroup it was in"));
+	expect_untouched();
 }
 
 static void from_another_container_it_goes_back(void **state)
@@ -265,8 +277,9 @@ static void where_numbers_cannot_be_asked_the_known_path_serves(void **state)
 	assert_int_equal(restore(member_move(), AWAY, MAIN), 0);
 	assert_string_equal(ended.to, MAIN);
 	assert_int_equal(written(MAIN), child);
-	assert_int_equal(restore(stranger_move(), MAIN, ""), 0);
-	assert_int_equal(written("."), child);
+	/* Nobody knows where the stranger came from, which is no reason to take its limits from it. */
+	assert_int_equal(restore(stranger_move(), MAIN, ""), -EPERM);
+	assert_int_equal(written("."), 0);
 }
 
 static void of_a_container_that_has_gone_nothing_is_left_to_do(void **state)
@@ -359,6 +372,23 @@ static void children_that_were_born_there_go_with_it(void **state)
 	assert_int_equal(written(HOST), offspring[1]);
 }
 
+/* The runtime started it in the container, and whoever started it there has ended. */
+static void a_child_in_another_session_stays(void **state)
+{
+	char list[64], name[64];
+
+	offspring[0] = fork_idle();
+	session = 6;
+	show(offspring[0], child, MOVED, MAIN);
+	session = 5;
+	snprintf(list, sizeof(list), "%d\n%d\n", child, offspring[0]);
+	snprintf(name, sizeof(name), "cg/%s/cgroup.procs", MAIN);
+	put(name, list);
+	assert_int_equal(restore(stranger_move(), MAIN, HOST), 0);
+	assert_int_equal(ended.nr_children, 0);
+	assert_int_equal(written(HOST), child);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +398,7 @@ int main(void)
 		TEST(a_stranger_goes_where_it_was),
 		TEST(a_stranger_whose_place_has_gone_goes_into_the_root),
 		TEST(a_stranger_whose_place_takes_nobody_goes_into_the_root),
+		TEST(a_stranger_whose_place_cannot_be_written_stays),
 		TEST(from_another_container_it_goes_back),
 		TEST(where_numbers_cannot_be_asked_the_known_path_serves),
 		TEST(of_a_container_that_has_gone_nothing_is_left_to_do),
@@ -377,6 +408,7 @@ int main(void)
 		TEST(an_agent_that_writes_nothing_moves_nobody),
 		TEST(another_mover_that_was_faster_is_told),
 		TEST(children_that_were_born_there_go_with_it),
+		TEST(a_child_in_another_session_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

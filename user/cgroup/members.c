@@ -42,6 +42,7 @@ struct move_job {
 struct family {
 	pid_t pids[FAMILY_MAX];
 	uint32_t nr;
+	pid_t session; /* of a stranger; 0 = a member's, which may have several */
 };
 
 /* --- one process ------------------------------------------------------------------------------ */
@@ -140,6 +141,12 @@ static int go_home(const struct move_job *job, char *ret_to, char *error)
 	return r;
 }
 
+/* Is it this cgroup that takes nobody? Any other error may be gone the next time. */
+static bool has_no_place(int error)
+{
+	return error == -ENOENT || error == -EBUSY || error == -EOPNOTSUPP;
+}
+
 /* The first of these that takes it; *ret_to is that. */
 static int write_back(const struct move_job *job, char *ret_to, char *error)
 {
@@ -158,6 +165,8 @@ static int write_back(const struct move_job *job, char *ret_to, char *error)
 		move->pid, strerror(-r));
 	if (move->home_id)
 		return go_home(job, ret_to, error);
+	if (!has_no_place(r))
+		return r;
 	/*
 	 * Its cgroup has gone, or takes no processes any more. The root always does, and none of its
 	 * limits is a container's.
@@ -212,13 +221,16 @@ static bool move_child(const struct move_job *job, const char *to, pid_t pid,
 	int pidfd cleanup_close = -1;
 
 	if (is_of_family(family, pid) || tasks_read_stat(dir, pid, &stat) ||
-	    !is_of_family(family, stat.parent) || stat.start_ticks < job->move.moved_ticks)
+	    !is_of_family(family, stat.parent) || stat.start_ticks < job->move.moved_ticks ||
+	    (family->session && stat.session != family->session))
 		return false;
 	return !open_process(dir, pid, stat.start_ticks, &pidfd) && !write_pid(dir, to, 0, pid);
 }
 
 /*
- * One whose parent has ended has another parent now, and is not found. As those that are moved bear no
+ * One whose parent has ended has another parent now, and is not found; but that may be the stranger, if
+ * it is process 1 or, like a container's shim, a subreaper. What a runtime starts in the container has a
+ * session of its own, so of a stranger only those in its session go with it. As those that are moved bear no
  * more children there, a pass that finds none is the last.
  */
 static uint32_t move_children(const struct move_job *job, const char *to)
@@ -226,7 +238,11 @@ static uint32_t move_children(const struct move_job *job, const char *to)
 	const struct dir *dir = &job->mover->options.groups->dir;
 	struct family family = {.pids = {(pid_t)job->move.pid}, .nr = 1};
 	uint32_t nr_before = 0;
+	struct proc_stat stat;
 
+	if (job->move.pid == 1 || tasks_read_stat(dir, (pid_t)job->move.pid, &stat))
+		return 0;
+	family.session = job->move.home_id ? 0 : stat.session;
 	for (uint32_t pass = 0; pass < PASSES_MAX && family.nr > nr_before; pass++) {
 		pid_t *pids cleanup_free = NULL;
 		uint32_t nr = 0;

@@ -17,9 +17,9 @@ int proc_stat_parse(const char *text, struct proc_stat *ret_stat)
 	/* fields 3 to 22: state ppid pgrp session tty tpgid flags … starttime */
 	if (!rest ||
 	    sscanf(rest + 1,
-		   " %*c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   " %*c %d %*d %d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
 		   "%llu",
-		   &stat.parent, &stat.flags, &start) != 3)
+		   &stat.parent, &stat.session, &stat.flags, &start) != 4)
 		return -EINVAL;
 	snprintf(stat.comm, sizeof(stat.comm), "%.*s", (int)(rest - name - 1), name + 1);
 	stat.start_ticks = start;

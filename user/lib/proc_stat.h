@@ -11,8 +11,9 @@
 struct proc_stat {
 	char comm[PROC_STAT_COMM_LEN]; /* cut; the kernel shows more of a kworker's name */
 	pid_t parent;		       /* of the process */
-	unsigned int flags;	       /* the kernel's PF_… of the task */
-	uint64_t start_ticks;	       /* since the boot, in ticks of sysconf(_SC_CLK_TCK) */
+	pid_t session;
+	unsigned int flags;   /* the kernel's PF_… of the task */
+	uint64_t start_ticks; /* since the boot, in ticks of sysconf(_SC_CLK_TCK) */
 };
 
 /* The file's text. -EINVAL: it is not that of such a file; *ret_stat is unchanged then. */
