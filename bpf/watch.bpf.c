@@ -343,7 +343,7 @@ int BPF_PROG(move_after, struct cgroup *cgrp, struct task_struct *leader, bool t
 	    (writer_rights(config) & RIGHT_MOVES))
 		return 0;
 	count_kind(EVENT_MOVE);
-	event = begin_event(EVENT_MOVE, charged_id(config), writer_id());
+	event = begin_event(EVENT_MOVE, BUDGET_MOVES | charged_id(config), writer_id());
 	if (!event)
 		return 0;
 	event->aspect = ASPECT_CGROUP_MOVES;

@@ -321,10 +321,12 @@ ABI_ASSERT(struct pid1_clients, 648, rows, 8);
 
 /*
  * map `event_budgets`: cgroup id -> ; a cgroup's life has a budget of its own, so
- * that a container flooding with refused writes does not hide its own end. Cgroups for which there
+ * that a container flooding with refused writes does not hide its own end; so have the moves of
+ * processes that it makes, which only the agent can undo. Cgroups for which there
  * is no room in it have one budget together, the only entry of map `shared_budget`.
  */
-#define BUDGET_LIFE (1ULL << 63)
+#define BUDGET_LIFE  (1ULL << 63)
+#define BUDGET_MOVES (1ULL << 62)
 struct event_budget {
 	__u64 window_ns;  /* start of the current second */
 	__u32 passed;	  /* in this second */

@@ -260,7 +260,7 @@ void events_sweep(struct event_reader *reader)
 		struct event_record record = EVENT_RECORD(EVENT_SUPPRESSED);
 
 		record.action = ACTION_ALLOW;
-		record.culprit_id = taken[i] & ~BUDGET_LIFE;
+		record.culprit_id = taken[i] & ~(BUDGET_LIFE | BUDGET_MOVES);
 		record.nr_suppressed = counts[i];
 		reader->setup.sink.event(reader->setup.sink.self, &record);
 	}
