@@ -55,6 +55,9 @@ static __always_inline bool is_digit(char character)
 
 static __always_inline void add_digit(struct text_parse *parse, char digit)
 {
+	/* After a zero the kernel reads some numbers as octal ones. */
+	if (parse->digits && !parse->number)
+		parse->bad = 1;
 	parse->number = parse->number * 10 + (__u64)(digit - '0');
 	if (++parse->digits > DIGITS_MAX)
 		parse->bad = 1;
