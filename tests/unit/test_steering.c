@@ -74,7 +74,7 @@ static void a_write_by_another_process_begins_a_pass(void **state)
 	nr_before = fake_irq.nr_passes;
 	fake_irq.sink->written(fake_irq.sink->self, &writer);
 	assert_int_equal(fake_irq.nr_passes, nr_before);
-	fake_irq.counts = (struct irq_report){.nr_foreign = 2, .nr_reverted = 2};
+	fake_irq.counts = (struct irq_report){.nr_written = 2, .nr_foreign = 2, .nr_reverted = 2};
 	snprintf(fake_irq.counts.first.name, sizeof(fake_irq.counts.first.name),
 		 "interrupt 24 (nic)");
 	snprintf(fake_irq.counts.first.mask, sizeof(fake_irq.counts.first.mask), "2-3");
@@ -98,7 +98,14 @@ static void a_write_by_another_process_begins_a_pass(void **state)
 	fake->now_ns += S / 5;
 	fake_irq.is_slow = false;
 	fake_irq_end();
+	/* That pass had nothing to write, so the next one waits longer. */
 	assert_int_equal(fake_irq.nr_passes, nr_before + 3);
+	fake->now_ns += S / 5;
+	fake_irq.sink->written(fake_irq.sink->self, &writer);
+	assert_int_equal(fake_irq.nr_passes, nr_before + 3);
+	fake->now_ns += S / 5;
+	fake_irq.sink->written(fake_irq.sink->self, &writer);
+	assert_int_equal(fake_irq.nr_passes, nr_before + 4);
 	controller_free(controller);
 }
 

@@ -18,7 +18,7 @@
  */
 #define RESCAN_NS      (10ULL * 1000000000ULL)
 #define IDLE_RESCAN_NS (60ULL * 1000000000ULL)
-/* Whoever writes masks all the time gets a pass only now and then. */
+/* Whoever writes masks all the time gets a pass only now and then; see follow_writes(). */
 #define WRITTEN_NS (100ULL * 1000000ULL)
 
 void irq_fini(struct steering *steering)
@@ -55,8 +55,8 @@ static bool is_due(const struct steering *steering, const struct irq_request *re
 
 	if (steering->since_ns)
 		return false;
-	if (steering->is_written)
-		pause_ns = WRITTEN_NS;
+	if (steering->is_written && steering->written_pause_ns < pause_ns)
+		pause_ns = steering->written_pause_ns ? steering->written_pause_ns : WRITTEN_NS;
 	return !steering->begun_ns || steering->mode != request->mode ||
 	       steering->masks != request->masks ||
 	       request->now_ns - steering->begun_ns >= pause_ns ||
@@ -78,6 +78,7 @@ void ctl_steer_interrupts(struct controller *controller)
 		return;
 	steering->mode = request.mode;
 	steering->masks = request.masks;
+	steering->was_written = steering->is_written;
 	steering->is_written = false;
 	steering->exclusive = request.cpus.exclusive;
 	steering->allowed = request.cpus.allowed;
@@ -112,6 +113,20 @@ static void record_changes(struct controller *controller, const struct irq_repor
 	snprintf(event.irq_masks.mask, sizeof(event.irq_masks.mask), "%s", report->first.mask);
 	event_log_record(&controller->events, &event);
 	*writer = (struct irq_writer){0};
+}
+
+/*
+ * What was written need not concern a mask of ours, and then nobody is to blame for what a later
+ * pass finds. For a writer that goes on, and whom the passes cannot stop, they become rarer.
+ */
+static void follow_writes(struct steering *steering, const struct irq_report *report)
+{
+	if (!steering->is_written)
+		steering->writer = (struct irq_writer){0};
+	if (report->nr_written || !steering->was_written)
+		steering->written_pause_ns = WRITTEN_NS;
+	else if (steering->written_pause_ns < RESCAN_NS)
+		steering->written_pause_ns *= 2;
 }
 
 /* --- what an operator is told -------------------------------------------------------------------- */
@@ -294,6 +309,7 @@ void ctl_end_irq_pass(struct controller *controller, int result, struct irq_repo
 	tell_originals(controller, report);
 	tell_exposed(controller, report);
 	record_changes(controller, report);
+	follow_writes(steering, report);
 	steering->report = *report;
 	*report = (struct irq_report){0};
 	if (steering->is_written)

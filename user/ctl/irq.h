@@ -17,6 +17,8 @@ struct steering {
 	/* Another process wrote masks since it began, and the last one that did, if it is known. */
 	bool is_written;
 	struct irq_writer writer;
+	bool was_written;	   /* that pass began because of a write */
+	uint64_t written_pause_ns; /* between it and the next one that a write begins */
 	/* What that pass was for: */
 	enum irq_mode mode;
 	enum enforcement masks;

@@ -32,7 +32,9 @@ void irq_changes_mark(int fd, int root_fd, const struct irq_table *table)
 		/* An interrupt has its mask in two files, so its folder is marked. */
 		if (table->entries[i].kind == IRQ_KIND_INTERRUPT)
 			*strrchr(path, '/') = '\0';
-		if (fanotify_mark(fd, FAN_MARK_ADD, FAN_MODIFY | FAN_EVENT_ON_CHILD, root_fd, path))
+		/* Of an interrupt that goes, an inode would stay for good if the mark held it. */
+		if (fanotify_mark(fd, FAN_MARK_ADD | FAN_MARK_EVICTABLE,
+				  FAN_MODIFY | FAN_EVENT_ON_CHILD, root_fd, path))
 			log_debug("irq: cannot watch /%s: %s", path, strerror(errno));
 	}
 }
