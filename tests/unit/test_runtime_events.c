@@ -125,6 +125,25 @@ static void a_pod_of_two_sources_is_one(void **state)
 	controller_free(controller);
 }
 
+/* Its processes are in the runtime's cgroup, so the manifest's end frees nothing while they may run. */
+static void a_pod_of_two_sources_holds_its_cpus_while_the_runtime_has_it(void **state)
+{
+	struct pod_spec *spec = manifest_pod("m", 4000);
+	struct controller *controller = start();
+
+	scan(controller, &spec, 1);
+	assert_true(create(controller, "m", "web", "excl-1", 4000));
+	scan(controller, NULL, 0);
+	controller_wake(controller);
+	assert_string_equal(pod_member(controller, "m", "held"), "2-5");
+	assert_string_equal(pod_member(controller, "m", "state"), "ending");
+	remove_container(controller, "excl-1");
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	pod_spec_free(spec);
+	controller_free(controller);
+}
+
 /* Another amount than the manifest's is no second decision. */
 static void the_first_source_decides(void **state)
 {
@@ -334,6 +353,7 @@ int main(void)
 		TEST(a_release_is_told_once),
 		TEST(a_refusal_says_what_became_of_the_container),
 		TEST(a_pod_of_two_sources_is_one),
+		TEST(a_pod_of_two_sources_holds_its_cpus_while_the_runtime_has_it),
 		TEST(the_first_source_decides),
 		TEST(a_manifest_of_a_runtimes_pod_adds_none),
 		TEST(a_running_container_of_two_sources_has_its_grant),

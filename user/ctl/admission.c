@@ -343,7 +343,10 @@ void ctl_admission_resume(struct controller *controller, int result)
 
 /* --- ending -------------------------------------------------------------------------------------- */
 
-/* Is a process of the pod alive? "Unknown" counts as yes, so that no CPU is freed on a guess. */
+/*
+ * Is a process of the pod alive? "Unknown" counts as yes, so that no CPU is freed on a guess; so does a
+ * container that the runtime has, whose processes are in the runtime's cgroup.
+ */
 static bool is_populated(struct controller *controller, const struct ledger_pod *pod)
 {
 	const struct groups_port *groups = controller->ports.groups;
@@ -351,6 +354,8 @@ static bool is_populated(struct controller *controller, const struct ledger_pod 
 	struct group_status status;
 	int r;
 
+	if (ctl_runtime_names(controller, pod->spec->uid))
+		return true;
 	if (!group)
 		return !controller->reconciler.has_compared;
 	r = groups->status(groups->self, group->path, &status);

@@ -93,6 +93,8 @@ void ctl_runtime_stopped(void *self, uint32_t request, const char *container_id)
 void ctl_runtime_removed(void *self, const char *container_id);
 void ctl_runtime_pod_stopped(void *self, const char *pod_id);
 void ctl_runtime_ended(void *self);
+/* Does the runtime have a container of this pod, whichever source the pod is of? */
+bool ctl_runtime_names(const struct controller *controller, const char *uid);
 void ctl_runtime_pinned(void *self, const char *container_id, uint64_t run_ns);
 void ctl_runtime_rewritten(void *self, const char *container_id, enum group_file file,
 			   const struct cpuset *value);

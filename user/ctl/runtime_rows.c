@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/internal.h"
 #include "ctl/runtime_private.h"
 #include "lib/text.h"
 
@@ -92,6 +93,16 @@ bool runtime_rows_has_sandbox(const struct runtimes *runtimes, const char *uid)
 {
 	for (uint32_t i = 0; i < runtimes->nr_sandboxes; i++)
 		if (!strcmp(runtimes->sandboxes[i].uid, uid))
+			return true;
+	return false;
+}
+
+bool ctl_runtime_names(const struct controller *controller, const char *uid)
+{
+	const struct runtimes *runtimes = &controller->runtimes;
+
+	for (uint32_t i = 0; i < runtimes->nr_rows; i++)
+		if (!strcmp(runtimes->rows[i].uid, uid))
 			return true;
 	return false;
 }

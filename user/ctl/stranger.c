@@ -59,7 +59,7 @@ static struct cpuset cpus_of_runtime(const struct controller *controller)
 	for (uint32_t i = 0; i < ledger_nr_pods(controller->ledger); i++) {
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
-		if (pod->spec->is_of_runtime)
+		if (pod->spec->is_of_runtime || ctl_runtime_names(controller, pod->spec->uid))
 			cpuset_union(&cpus, pod->held);
 	}
 	return cpus;
