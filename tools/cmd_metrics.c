@@ -96,7 +96,7 @@ static const struct {
 	{"containers", PER_CONTAINER, 330},
 	{"features", PER_FEATURE, 15},
 	{"hooks", PER_HOOK, HOOK_NR},
-	{"programs", PER_PROGRAM, 25},
+	{"programs", PER_PROGRAM, 40},
 	{"findings", PER_FINDING, 0},
 };
 
