@@ -234,7 +234,7 @@ static void print_rates(void)
 	/* Two exclusive CPUs. */
 	print_rate("pinfold_noise_seconds_total{pod='a'}", 2 * NOISE_PERCENT);
 	print_rate("pinfold_throttled_seconds_total", THROTTLED_PERCENT);
-	print_rate("pinfold_bpf_program_run_seconds_total", PROGRAM_PERCENT);
+	print_rate("pinfold_bpf_program_run_seconds_total{program='on_switch'}", PROGRAM_PERCENT);
 	puts("}");
 	fflush(stdout);
 }
