@@ -19,8 +19,8 @@ static struct controller *controller;
 
 /* A port that writes at once, or as late as the test likes. */
 static struct {
-	unsigned int nr_writes, nr_files;
-	bool is_late;
+	unsigned int nr_writes, nr_files, nr_cancels;
+	bool is_late, is_without_effect;
 	int error;
 	struct cpuset_write *rows; /* owned; of the call that is late */
 	uint32_t nr_rows;
@@ -41,7 +41,7 @@ static void end_writes(struct cpuset_write *rows, uint32_t nr)
 
 		rows[i].result = port.error;
 		port.nr_files++;
-		if (port.error)
+		if (port.error || port.is_without_effect)
 			continue;
 		assert_non_null(group);
 		assert_int_equal(rows[i].cgroup_id, (uint64_t)(group - fake->groups) + 1);
@@ -65,6 +65,11 @@ static int write_cpusets(void *self, struct cpuset_write *rows, uint32_t nr)
 	return 0;
 }
 
+static void cancel(void *self)
+{
+	port.nr_cancels++;
+}
+
 static void where(void *self, char *text, size_t size)
 {
 	text_copy(text, size, "cpuset_write_resmask");
@@ -79,7 +84,8 @@ static int take_answer(void *self, uint32_t request, const struct runtime_answer
 	return 0;
 }
 
-static const struct cpuset_port cpuset_port = {.write = write_cpusets, .waits_in = where};
+static const struct cpuset_port cpuset_port = {
+	.write = write_cpusets, .cancel = cancel, .waits_in = where};
 static const struct runtime_port runtime_port = {.answer = take_answer};
 
 /* A container with CPUs 2 and 3, which its cgroup has. */
@@ -262,18 +268,145 @@ static void what_others_own_now_is_not_put_back(void **state)
 	assert_true(has_finding("runtime_cpus_differ"));
 }
 
+/* Another pod, which is given exclusive CPUs. */
+static void create_owner(const char *uid, const char *id)
+{
+	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	struct pod_spec pod = {.uid = "b",
+			       .name = "b",
+			       .namespace = "default",
+			       .is_of_runtime = true,
+			       .stated_qos = QOS_GUARANTEED,
+			       .request = RESOURCES_UNSET,
+			       .limit = RESOURCES_UNSET,
+			       .overhead = RESOURCES_UNSET};
+	struct container_spec spec = {.name = "main",
+				      .kind = CONTAINER_APP,
+				      .request = RESOURCES_UNSET,
+				      .limit = RESOURCES_UNSET};
+	const struct runtime_pod sandbox = {.id = uid, .spec = &pod};
+	const struct runtime_container container = {
+		.id = id, .pod = &sandbox, .spec = &spec, .cpus = ""};
+
+	text_copy(pod.uid, sizeof(pod.uid), uid);
+	text_copy(pod.name, sizeof(pod.name), uid);
+	spec.request.cpu_mcpu = spec.limit.cpu_mcpu = 2000;
+	spec.request.memory_bytes = spec.limit.memory_bytes = 1 << 20;
+	sink->created(sink->self, 9, &container);
+}
+
+static struct runtime_row *row_of(const char *id)
+{
+	return runtime_rows_find(&controller->runtimes, id);
+}
+
+/* The runtime writes what the container's row was told. */
+static void carry_out(void)
+{
+	char list[64];
+
+	cpuset_format(&row_of("1")->told, list, sizeof(list));
+	write_cpus(list);
+}
+
+static void assert_has_told(void)
+{
+	const struct cpuset has = cpuset_of_text(fake_find(CGROUP)->files[GROUP_CPUSET_CPUS]);
+
+	assert_true(cpuset_equal(&has, &row_of("1")->told));
+}
+
+/* The container shares from now on. */
+static void make_sharer(void)
+{
+	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	struct pod_spec pod = {.uid = "s",
+			       .name = "s",
+			       .namespace = "default",
+			       .is_of_runtime = true,
+			       .stated_qos = QOS_BURSTABLE,
+			       .request = RESOURCES_UNSET,
+			       .limit = RESOURCES_UNSET,
+			       .overhead = RESOURCES_UNSET};
+	struct container_spec spec = {.name = "main",
+				      .kind = CONTAINER_APP,
+				      .request = RESOURCES_UNSET,
+				      .limit = RESOURCES_UNSET};
+	const struct runtime_pod sandbox = {.id = "s", .spec = &pod};
+	const struct runtime_container container = {
+		.id = "1", .pod = &sandbox, .spec = &spec, .cpus = "", .cgroup = CGROUP};
+
+	sink->pod_stopped(sink->self, "a");
+	sink->created(sink->self, 7, &container);
+	/* Without a change of it, because it is the one that is created. */
+	sink->stopped(sink->self, 8, "other");
+	carry_out();
+	tick_for(2);
+}
+
+/*
+ * The kernel holds a write up, and meanwhile another pod gets some of its CPUs. The runtime takes them
+ * away from the container, then the old write ends.
+ */
+static void a_late_write_does_not_leave_cpus_of_a_new_owner(void **state)
+{
+	struct cpuset before;
+
+	make_sharer();
+	write_cpus("0-1");
+	port.is_late = true;
+	tick_for(8);
+	assert_non_null(port.rows);
+	before = row_of("1")->told;
+	create_owner("b", "2");
+	tick_for(1);
+	assert_false(cpuset_equal(&row_of("1")->told, &before));
+	/* What has not been written yet is left alone. */
+	assert_true(port.nr_cancels >= 1);
+	carry_out();
+	port.is_late = false;
+	end_writes(TAKE_PTR(port.rows), port.nr_rows);
+	/* At once, and nobody is blamed. */
+	assert_has_told();
+	assert_int_equal(port.nr_writes, 2);
+	assert_int_equal(row_of("1")->pause.nr_reverts, 1);
+	tick_for(5);
+	assert_int_equal(port.nr_writes, 2);
+	assert_int_equal(controller->runtimes.writing_since_ns, 0);
+}
+
+/* What was cancelled was not written, so there is nothing to correct. */
+static void what_was_left_alone_is_not_corrected(void **state)
+{
+	make_sharer();
+	write_cpus("0-1");
+	port.is_late = true;
+	tick_for(8);
+	create_owner("b", "2");
+	carry_out();
+	port.is_late = false;
+	port.error = -ECANCELED;
+	end_writes(TAKE_PTR(port.rows), port.nr_rows);
+	port.error = 0;
+	tick_for(10);
+	assert_int_equal(port.nr_writes, 1);
+	assert_int_equal(nr_repaired(), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_cpuset_that_another_wrote_is_put_back, start,
-						stop),
-		cmocka_unit_test_setup_teardown(the_next_answer_repeats_the_cpus, start, stop),
-		cmocka_unit_test_setup_teardown(an_operator_may_leave_it, start, stop),
-		cmocka_unit_test_setup_teardown(whoever_insists_is_named_and_put_back_more_rarely,
-						start, stop),
-		cmocka_unit_test_setup_teardown(a_write_that_fails_is_tried_again, start, stop),
-		cmocka_unit_test_setup_teardown(a_write_that_is_late_is_waited_for, start, stop),
-		cmocka_unit_test_setup_teardown(what_others_own_now_is_not_put_back, start, stop),
+		TEST(a_cpuset_that_another_wrote_is_put_back),
+		TEST(the_next_answer_repeats_the_cpus),
+		TEST(an_operator_may_leave_it),
+		TEST(whoever_insists_is_named_and_put_back_more_rarely),
+		TEST(a_write_that_fails_is_tried_again),
+		TEST(a_write_that_is_late_is_waited_for),
+		TEST(what_others_own_now_is_not_put_back),
+		TEST(a_late_write_does_not_leave_cpus_of_a_new_owner),
+		TEST(what_was_left_alone_is_not_corrected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

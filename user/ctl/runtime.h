@@ -46,6 +46,7 @@ struct runtime_row {
 	struct stranger_pause pause;
 	uint32_t put_back;
 	enum group_file contested_file;
+	uint32_t corrected;   /* the same of files that get over a write of what was told before */
 	bool is_to_be_stated; /* in the next answer, although the runtime was told it before */
 	bool is_short; /* it was refused what it asks for, so it shares or has its former size */
 };

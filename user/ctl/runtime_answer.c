@@ -299,14 +299,15 @@ static bool note_told(struct controller *controller, const char *updated_id,
 			continue;
 		is_last = updated_id && due.is_owner && !strcmp(row->id, updated_id) &&
 			  !cpuset_equal(&row->told, &due.cpus);
-		row->told_nodes = due.nodes;
 		row->is_to_be_stated = false;
 		row->answered = is_last ? due.cpus : CPUSET_EMPTY;
-		if (is_last)
+		if (is_last) {
+			ctl_runtime_note_told(controller, row, &row->told, due.nodes);
 			continue;
+		}
 		has_left |= due.is_owner && row->is_told_own &&
 			    !cpuset_is_subset(&row->told, &due.cpus);
-		row->told = due.cpus;
+		ctl_runtime_note_told(controller, row, &due.cpus, due.nodes);
 		row->is_told_own = due.is_owner;
 	}
 	ctl_runtime_check(controller);

@@ -48,6 +48,10 @@ void runtime_rows_drop_waiting(struct runtimes *runtimes, uint32_t index);
  */
 bool ctl_runtime_may_repair(const struct controller *controller);
 
+/* The runtime was told these. Writes of what it was told before, and that have not begun, are left out. */
+void ctl_runtime_note_told(const struct controller *controller, struct runtime_row *row,
+			   const struct cpuset *cpus, node_mask_t nodes);
+
 /* --- runtime_answer.c ------------------------------------------------------------------------- */
 
 /* NULL also if the pod is of another source, whatever its uid. */

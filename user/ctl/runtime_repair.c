@@ -25,6 +25,19 @@ static bool may_write(const struct runtime_row *row, uint64_t now_ns)
 	       stranger_may_contend(&row->pause, now_ns);
 }
 
+/* What the runtime was told of this file; empty = nothing. */
+static struct cpuset told_value(const struct controller *controller, const struct runtime_row *row,
+				enum group_file file)
+{
+	struct cpuset nodes = CPUSET_EMPTY;
+
+	if (file != GROUP_CPUSET_MEMS)
+		return row->told;
+	if (row->told_nodes)
+		topology_mems_of_mask(controller->topology, row->told_nodes, &nodes);
+	return nodes;
+}
+
 static void add_write(const struct runtime_row *row, enum group_file file,
 		      const struct cpuset *value, struct cpuset_write *writes, uint32_t *nr)
 {
@@ -43,7 +56,7 @@ static void add_writes(const struct controller *controller, const struct runtime
 		add_write(row, GROUP_CPUSET_CPUS, &row->told, writes, nr);
 	if (!row->has_other_nodes)
 		return;
-	topology_mems_of_mask(controller->topology, row->told_nodes, &nodes);
+	nodes = told_value(controller, row, GROUP_CPUSET_MEMS);
 	add_write(row, GROUP_CPUSET_MEMS, &nodes, writes, nr);
 }
 
@@ -58,12 +71,10 @@ static void note_repaired(struct controller *controller, struct runtime_row *row
 	if (row->differs_ns)
 		return;
 	for (enum group_file file = 0; file < GROUP_FILE_NR; file++) {
-		struct cpuset value = row->told;
+		const struct cpuset value = told_value(controller, row, file);
 
 		if (!(row->put_back & put_back_bit(file)))
 			continue;
-		if (file == GROUP_CPUSET_MEMS)
-			topology_mems_of_mask(controller->topology, row->told_nodes, &value);
 		ctl_runtime_rewritten(controller, row->id, file, &value);
 		row->contested_file = file;
 	}
@@ -97,13 +108,29 @@ static bool is_behind(const struct controller *controller, const struct runtime_
 	return ctl_runtime_is_behind(controller, row, &states.exclusive);
 }
 
-static void write_back(struct controller *controller, uint64_t now_ns)
+/* Takes the writes. */
+static void begin_writes(struct controller *controller, struct cpuset_write *writes, uint32_t nr)
 {
 	const struct cpuset_port *port = controller->ports.cpusets;
+	int r;
+
+	if (!nr) {
+		free(writes);
+		return;
+	}
+	controller->runtimes.writing_since_ns = clock_now_ns(controller->ports.clock);
+	r = port->write(port->self, writes, nr);
+	if (!r)
+		return;
+	controller->runtimes.writing_since_ns = 0;
+	log_err(r, "runtime: cannot put cpusets back; trying again");
+}
+
+static void write_back(struct controller *controller, uint64_t now_ns)
+{
 	struct runtimes *runtimes = &controller->runtimes;
 	struct cpuset_write *writes = calloc(WRITES_MAX, sizeof(*writes));
 	uint32_t nr = 0;
-	int r;
 
 	if (!writes)
 		return;
@@ -115,16 +142,7 @@ static void write_back(struct controller *controller, uint64_t now_ns)
 		add_writes(controller, row, writes, &nr);
 		stranger_note_revert(&row->pause, now_ns);
 	}
-	if (!nr) {
-		free(writes);
-		return;
-	}
-	runtimes->writing_since_ns = now_ns;
-	r = port->write(port->self, writes, nr);
-	if (!r)
-		return;
-	runtimes->writing_since_ns = 0;
-	log_err(r, "runtime: cannot put cpusets back; trying again");
+	begin_writes(controller, writes, nr);
 }
 
 void ctl_runtime_repair(struct controller *controller)
@@ -141,30 +159,72 @@ void ctl_runtime_repair(struct controller *controller)
 	tell_contested(controller);
 }
 
-static void end_write(struct runtimes *runtimes, const struct cpuset_write *write)
+/* A row of a session that has begun since has not been read yet. */
+static struct runtime_row *find_written(const struct runtimes *runtimes,
+					const struct cpuset_write *write)
 {
 	for (uint32_t i = 0; i < runtimes->nr_rows; i++) {
 		struct runtime_row *row = &runtimes->rows[i];
 
-		if (row->cgroup_id != write->cgroup_id || strcmp(row->cgroup, write->path) != 0)
-			continue;
-		/* The finding says what the container has; this is why it could not be changed. */
-		if (write->result) {
-			log_warn(0, "runtime: a cpuset is not put back: %s", write->error);
-			return;
-		}
-		row->put_back |= put_back_bit(write->file);
-		row->is_to_be_stated = true;
+		if ((!row->cgroup_id || row->cgroup_id == write->cgroup_id) &&
+		    !strcmp(row->cgroup, write->path))
+			return row;
+	}
+	return NULL;
+}
+
+/* Did it end with what the runtime was told before? Others may own these CPUs now. */
+static bool is_outdated(const struct controller *controller, const struct runtime_row *row,
+			const struct cpuset_write *write)
+{
+	const struct cpuset value = told_value(controller, row, write->file);
+
+	return !cpuset_is_empty(&value) && !cpuset_equal(&value, &write->value) &&
+	       write->result != -ECANCELED && write->result != -ENOENT &&
+	       !is_behind(controller, row);
+}
+
+static void end_write(struct runtime_row *row, const struct cpuset_write *write)
+{
+	const bool is_corrected = row->corrected & put_back_bit(write->file);
+
+	row->corrected &= ~put_back_bit(write->file);
+	if (write->result == -ECANCELED)
+		return;
+	/* The finding says what the container has; this is why it could not be changed. */
+	if (write->result) {
+		log_warn(0, "runtime: a cpuset is not put back: %s", write->error);
 		return;
 	}
+	/* That was our own write: nobody is blamed for it. */
+	if (is_corrected)
+		return;
+	row->put_back |= put_back_bit(write->file);
+	row->is_to_be_stated = true;
 }
 
 void ctl_runtime_end_repair(struct controller *controller, const struct cpuset_write *rows,
 			    uint32_t nr)
 {
 	struct runtimes *runtimes = &controller->runtimes;
+	struct cpuset_write *writes = calloc(nr + 1, sizeof(*writes));
+	uint32_t nr_writes = 0;
 
 	runtimes->writing_since_ns = 0;
-	for (uint32_t i = 0; i < nr; i++)
-		end_write(runtimes, &rows[i]);
+	for (uint32_t i = 0; i < nr; i++) {
+		struct runtime_row *row = find_written(runtimes, &rows[i]);
+		struct cpuset value;
+
+		if (!row)
+			continue;
+		if (!writes || !is_outdated(controller, row, &rows[i])) {
+			end_write(row, &rows[i]);
+			continue;
+		}
+		row->cgroup_id = rows[i].cgroup_id;
+		row->corrected |= put_back_bit(rows[i].file);
+		value = told_value(controller, row, rows[i].file);
+		add_write(row, rows[i].file, &value, writes, &nr_writes);
+	}
+	begin_writes(controller, writes, nr_writes);
 }

@@ -161,6 +161,7 @@ static void note_found(struct controller *controller, const struct runtime_conta
 						    is_known ? container->pod->spec->uid : "",
 						    is_known ? container->spec->name : "");
 	const struct grant *grant;
+	struct cpuset told;
 	bool is_owner;
 
 	if (!row)
@@ -168,16 +169,16 @@ static void note_found(struct controller *controller, const struct runtime_conta
 	grant = ctl_runtime_grant(controller, row->uid, row->name);
 	is_owner = grant && grant->isolation != ISOLATION_HOST;
 	runtime_rows_place(&controller->runtimes, container->id, container->cgroup);
-	row->told_nodes = recorded_nodes(controller, container);
 	/*
 	 * Somebody may have written the cgroup behind the runtime's back. An owner's CPUs are
 	 * therefore stated again; for the others the record will do, since each change costs the
 	 * runtime a process. It will do as well for an owner that became smaller meanwhile, which
 	 * leaves its CPUs before others get them.
 	 */
-	if (cpuset_parse(container->cpus, strlen(container->cpus), &row->told) ||
-	    (is_owner && !gives_up(&row->told, grant->cpus)))
-		row->told = CPUSET_EMPTY;
+	if (cpuset_parse(container->cpus, strlen(container->cpus), &told) ||
+	    (is_owner && !gives_up(&told, grant->cpus)))
+		told = CPUSET_EMPTY;
+	ctl_runtime_note_told(controller, row, &told, recorded_nodes(controller, container));
 }
 
 static bool has_container(const struct runtime_snapshot *snapshot, const char *pod_id)

@@ -20,6 +20,20 @@ bool ctl_runtime_may_repair(const struct controller *controller)
 	       ctl_may_repair(controller, GROUP_CPUSET_CPUS);
 }
 
+void ctl_runtime_note_told(const struct controller *controller, struct runtime_row *row,
+			   const struct cpuset *cpus, node_mask_t nodes)
+{
+	const struct cpuset_port *port = controller->ports.cpusets;
+
+	if (cpuset_equal(cpus, &row->told) && nodes == row->told_nodes)
+		return;
+	row->told = *cpus;
+	row->told_nodes = nodes;
+	/* The CPUs may be another pod's by the time that the kernel lets a write go on. */
+	if (controller->runtimes.writing_since_ns)
+		port->cancel(port->self);
+}
+
 /* Also if it lacks only CPUs that are offline. */
 static bool has_its_cpus(const struct controller *controller, const struct runtime_row *row,
 			 const struct cpuset *found)
