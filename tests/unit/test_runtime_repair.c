@@ -393,6 +393,36 @@ static void what_was_left_alone_is_not_corrected(void **state)
 	assert_int_equal(nr_repaired(), 0);
 }
 
+/* A difference from what it was told before says nothing about what it was told now. */
+static void new_cpus_have_their_own_patience(void **state)
+{
+	make_sharer();
+	write_cpus("0-1");
+	tick_for(5);
+	assert_int_equal(port.nr_writes, 0);
+	/* The runtime needs a while for the answer. */
+	create_owner("b", "2");
+	tick_for(4);
+	assert_int_equal(port.nr_writes, 0);
+	tick_for(4);
+	assert_int_equal(port.nr_writes, 1);
+	assert_has_told();
+}
+
+/* What was put back is not in force any more, nor was it ever told. */
+static void what_was_told_since_is_no_repair(void **state)
+{
+	make_sharer();
+	write_cpus("0-1");
+	tick_for(6);
+	assert_int_equal(port.nr_writes, 1);
+	assert_int_equal(nr_repaired(), 0);
+	create_owner("b", "2");
+	carry_out();
+	tick_for(10);
+	assert_int_equal(nr_repaired(), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -407,6 +437,8 @@ int main(void)
 		TEST(what_others_own_now_is_not_put_back),
 		TEST(a_late_write_does_not_leave_cpus_of_a_new_owner),
 		TEST(what_was_left_alone_is_not_corrected),
+		TEST(new_cpus_have_their_own_patience),
+		TEST(what_was_told_since_is_no_repair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,9 @@ void ctl_runtime_note_told(const struct controller *controller, struct runtime_r
 		return;
 	row->told = *cpus;
 	row->told_nodes = nodes;
+	/* What was seen and done before was about the former ones. */
+	row->differs_ns = 0;
+	row->put_back = 0;
 	/* The CPUs may be another pod's by the time that the kernel lets a write go on. */
 	if (controller->runtimes.writing_since_ns)
 		port->cancel(port->self);
