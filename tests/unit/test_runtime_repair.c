@@ -423,6 +423,47 @@ static void what_was_told_since_is_no_repair(void **state)
 	assert_int_equal(nr_repaired(), 0);
 }
 
+/* So many containers that each is read only every few seconds. */
+static void create_many(void)
+{
+	for (int i = 0; i < 200; i++) {
+		struct runtime_row *row;
+		char id[16];
+
+		snprintf(id, sizeof(id), "z%d", i);
+		row = runtime_rows_note(&controller->runtimes, id, "z", "", "");
+		assert_non_null(row);
+		row->told = row_of("1")->told;
+	}
+}
+
+/* It was read once between an answer and the runtime's write. */
+static void what_is_right_again_is_not_written(void **state)
+{
+	create_many();
+	tick_for(20);
+	write_cpus("0-15");
+	for (int i = 0; i < 30 && !row_of("1")->differs_ns; i++)
+		tick_for(1);
+	assert_int_not_equal(row_of("1")->differs_ns, 0);
+	write_cpus("2-3");
+	tick_for(30);
+	assert_int_equal(port.nr_writes, 0);
+	assert_int_equal(nr_repaired(), 0);
+	assert_false(has_finding("runtime_cpuset_contested"));
+}
+
+/* Its next reading may take a while. */
+static void one_write_is_enough(void **state)
+{
+	create_many();
+	write_cpus("0-15");
+	tick_for(40);
+	assert_int_equal(port.nr_writes, 1);
+	assert_int_equal(nr_repaired(), 1);
+	assert_has("2-3");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -439,6 +480,8 @@ int main(void)
 		TEST(what_was_left_alone_is_not_corrected),
 		TEST(new_cpus_have_their_own_patience),
 		TEST(what_was_told_since_is_no_repair),
+		TEST(what_is_right_again_is_not_written),
+		TEST(one_write_is_enough),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

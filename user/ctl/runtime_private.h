@@ -48,6 +48,9 @@ void runtime_rows_drop_waiting(struct runtimes *runtimes, uint32_t index);
  */
 bool ctl_runtime_may_repair(const struct controller *controller);
 
+/* Reads what the container has now, and compares it with what the runtime was told. */
+void ctl_runtime_read(const struct controller *controller, struct runtime_row *row);
+
 /* The runtime was told these. Writes of what it was told before, and that have not begun, are left out. */
 void ctl_runtime_note_told(const struct controller *controller, struct runtime_row *row,
 			   const struct cpuset *cpus, node_mask_t nodes);

@@ -139,6 +139,10 @@ static void write_back(struct controller *controller, uint64_t now_ns)
 
 		if (!may_write(row, now_ns) || is_behind(controller, row))
 			continue;
+		/* With many containers the last reading is old: it may be right by now. */
+		ctl_runtime_read(controller, row);
+		if (!row->differs_ns)
+			continue;
 		add_writes(controller, row, writes, &nr);
 		stranger_note_revert(&row->pause, now_ns);
 	}

@@ -60,7 +60,7 @@ static bool has_its_nodes(const struct controller *controller, const struct runt
 }
 
 /* Nothing known is no difference. */
-static void verify(const struct controller *controller, struct runtime_row *row)
+void ctl_runtime_read(const struct controller *controller, struct runtime_row *row)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	struct group_status status;
@@ -199,6 +199,7 @@ void ctl_runtime_verify(struct controller *controller)
 	if (!runtimes->is_synchronized)
 		return;
 	for (uint32_t i = 0; i < PER_TICK && i < runtimes->nr_rows; i++)
-		verify(controller, &runtimes->rows[runtimes->verified++ % runtimes->nr_rows]);
+		ctl_runtime_read(controller,
+				 &runtimes->rows[runtimes->verified++ % runtimes->nr_rows]);
 	tell(controller);
 }
