@@ -392,6 +392,8 @@ static inline int fake_status(void *self, const char *path, struct group_status 
 		.usage_usec = 1000,
 	};
 	cpuset_parse(cpus, strlen(cpus), &ret_status->effective_cpus);
+	ret_status->cpus = ret_status->effective_cpus;
+	ret_status->mems = cpuset_of_text(group->files[GROUP_CPUSET_MEMS]);
 	memcpy(ret_status->partition, group->files[GROUP_CPUSET_PARTITION], FAKE_VALUE);
 	ret_status->is_root_partition = !strcmp(ret_status->partition, "root");
 	ret_status->is_member = !strcmp(ret_status->partition, "member");

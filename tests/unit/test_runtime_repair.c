@@ -369,7 +369,7 @@ static void a_late_write_does_not_leave_cpus_of_a_new_owner(void **state)
 	/* At once, and nobody is blamed. */
 	assert_has_told();
 	assert_int_equal(port.nr_writes, 2);
-	assert_int_equal(row_of("1")->pause.nr_reverts, 1);
+	assert_int_equal(row_of("1")->pause.nr_reverts, 0);
 	tick_for(5);
 	assert_int_equal(port.nr_writes, 2);
 	assert_int_equal(controller->runtimes.writing_since_ns, 0);
@@ -464,6 +464,94 @@ static void one_write_is_enough(void **state)
 	assert_has("2-3");
 }
 
+/* The finding's message; NULL = there is no such finding. */
+static const char *message_of(const char *name)
+{
+	for (uint32_t i = 0; i < controller->findings.nr; i++)
+		if (!strcmp(controller->findings.rows[i].name, name))
+			return controller->findings.rows[i].message;
+	return NULL;
+}
+
+/* Nobody is blamed for a write that the kernel refuses, and it is not repeated each second. */
+static void a_write_that_fails_is_no_contest(void **state)
+{
+	port.error = -EROFS;
+	write_cpus("0-15");
+	tick_for(60);
+	assert_false(has_finding("runtime_cpuset_contested"));
+	assert_true(has_finding("runtime_cpus_differ"));
+	assert_in_range(port.nr_writes, 4, 12);
+}
+
+/* An ancestor has fewer CPUs: its own file is as it should be. */
+static int limited_status(void *self, const char *path, struct group_status *ret_status)
+{
+	int r = status_of(self, path, ret_status);
+
+	if (!r && !strcmp(path, CGROUP))
+		ret_status->effective_cpus = cpuset_of_text("2");
+	return r;
+}
+
+static void what_an_ancestor_limits_is_not_written(void **state)
+{
+	groups.status = limited_status;
+	tick_for(60);
+	assert_int_equal(port.nr_writes, 0);
+	assert_true(has_finding("runtime_cpus_differ"));
+	assert_false(has_finding("runtime_cpuset_contested"));
+	/* What another writes there is put back nevertheless, and that is all. */
+	write_cpus("2");
+	tick_for(60);
+	assert_has("2-3");
+	assert_int_equal(port.nr_writes, 1);
+}
+
+static void insist(void)
+{
+	for (int i = 0; i < 20; i++) {
+		write_cpus("0-15");
+		tick_for(1);
+	}
+	assert_true(has_finding("runtime_cpuset_contested"));
+}
+
+/* Also if none of our writes was ever seen in force. */
+static void the_finding_names_the_file(void **state)
+{
+	insist();
+	assert_int_equal(nr_repaired(), 0);
+	assert_non_null(strstr(message_of("runtime_cpuset_contested"), "writes cpuset.cpus of"));
+}
+
+static void a_contest_ends_when_an_operator_leaves_it(void **state)
+{
+	insist();
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_OFF;
+	tick_for(1);
+	assert_false(has_finding("runtime_cpuset_contested"));
+}
+
+static void a_contest_ends_with_the_session(void **state)
+{
+	const struct runtime_sink *sink = controller_runtime_sink(controller);
+
+	insist();
+	sink->ended(sink->self);
+	tick_for(1);
+	assert_false(has_finding("runtime_cpuset_contested"));
+}
+
+/* Where containers are found, another file tells this. */
+static void the_contest_of_found_containers_is_left_alone(void **state)
+{
+	*config.sources.nri = '\0';
+	ctl_runtime_contested(controller, "1", GROUP_CPUSET_CPUS, 5);
+	tick_for(1);
+	assert_true(has_finding("runtime_cpuset_contested"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -482,6 +570,12 @@ int main(void)
 		TEST(what_was_told_since_is_no_repair),
 		TEST(what_is_right_again_is_not_written),
 		TEST(one_write_is_enough),
+		TEST(a_write_that_fails_is_no_contest),
+		TEST(what_an_ancestor_limits_is_not_written),
+		TEST(the_finding_names_the_file),
+		TEST(a_contest_ends_when_an_operator_leaves_it),
+		TEST(a_contest_ends_with_the_session),
+		TEST(the_contest_of_found_containers_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,8 @@ int groups_status(struct groups *groups, const char *path, struct group_status *
 	if (err)
 		return err;
 	status.populated = dir_populated(fd) != 0;
+	read_set(fd, "cpuset.cpus", &status.cpus);
+	read_set(fd, "cpuset.mems", &status.mems);
 	read_set(fd, "cpuset.cpus.effective", &status.effective_cpus);
 	read_set(fd, "cpuset.mems.effective", &status.effective_mems);
 	if (!file_read_line(fd, "cpuset.cpus.partition", &partition)) {

@@ -76,8 +76,9 @@ struct machine_port {
 /* --- cgroups: user/cgroup --------------------------------------------------------------------- */
 /* The state of a group beyond the files that pinfold writes. */
 struct group_status {
-	uint64_t cgroup_id; /* inode number of the directory */
-	uint32_t level;	    /* depth: 1 = directly below the mount's root */
+	uint64_t cgroup_id;	  /* inode number of the directory */
+	uint32_t level;		  /* depth: 1 = directly below the mount's root */
+	struct cpuset cpus, mems; /* cpuset.cpus and cpuset.mems themselves */
 	struct cpuset effective_cpus, effective_mems;
 	bool populated;
 	bool is_root_partition; /* and it is valid */

@@ -42,10 +42,13 @@ struct runtime_row {
 	struct cpuset found, found_mems;      /* in force when it was read last */
 	bool has_other_cpus, has_other_nodes; /* than it was told, then */
 	uint64_t cgroup_id;		      /* then */
-	/* Others write its cpuset: bits are files that were put back and not read since. */
+	/* Bits are files, as they were read last: with what it was told, and with anything else. */
+	uint32_t right_files, wrong_files;
+	/* Others write its cpuset: bits are files that were put back and not seen right since. */
 	struct stranger_pause pause;
 	uint32_t put_back;
 	enum group_file contested_file;
+	struct stranger_pause failing; /* its file cannot be written */
 	uint32_t corrected;   /* the same of files that get over a write of what was told before */
 	bool is_to_be_stated; /* in the next answer, although the runtime was told it before */
 	bool is_short; /* it was refused what it asks for, so it shares or has its former size */

@@ -51,6 +51,14 @@ bool ctl_runtime_may_repair(const struct controller *controller);
 /* Reads what the container has now, and compares it with what the runtime was told. */
 void ctl_runtime_read(const struct controller *controller, struct runtime_row *row);
 
+/* What the runtime was told of this file; empty = nothing. */
+struct cpuset ctl_runtime_told(const struct controller *controller, const struct runtime_row *row,
+			       enum group_file file);
+static inline uint32_t runtime_file_bit(enum group_file file)
+{
+	return UINT32_C(1) << file;
+}
+
 /* The runtime was told these. Writes of what it was told before, and that have not begun, are left out. */
 void ctl_runtime_note_told(const struct controller *controller, struct runtime_row *row,
 			   const struct cpuset *cpus, node_mask_t nodes);

@@ -20,22 +20,10 @@
 
 static bool may_write(const struct runtime_row *row, uint64_t now_ns)
 {
-	return row->differs_ns && now_ns - row->differs_ns >= RUNTIME_PATIENCE_NS &&
+	return row->wrong_files && now_ns - row->differs_ns >= RUNTIME_PATIENCE_NS &&
 	       row->cgroup_id && strlen(row->cgroup) < GROUP_PATH_MAX &&
-	       stranger_may_contend(&row->pause, now_ns);
-}
-
-/* What the runtime was told of this file; empty = nothing. */
-static struct cpuset told_value(const struct controller *controller, const struct runtime_row *row,
-				enum group_file file)
-{
-	struct cpuset nodes = CPUSET_EMPTY;
-
-	if (file != GROUP_CPUSET_MEMS)
-		return row->told;
-	if (row->told_nodes)
-		topology_mems_of_mask(controller->topology, row->told_nodes, &nodes);
-	return nodes;
+	       stranger_may_contend(&row->pause, now_ns) &&
+	       stranger_may_contend(&row->failing, now_ns);
 }
 
 static void add_write(const struct runtime_row *row, enum group_file file,
@@ -47,22 +35,19 @@ static void add_write(const struct runtime_row *row, enum group_file file,
 	text_copy(write->path, sizeof(write->path), row->cgroup);
 }
 
-static void add_writes(const struct controller *controller, const struct runtime_row *row,
+static void add_writes(const struct controller *controller, struct runtime_row *row,
 		       struct cpuset_write *writes, uint32_t *nr)
 {
-	struct cpuset nodes;
+	static const enum group_file files[] = {GROUP_CPUSET_CPUS, GROUP_CPUSET_MEMS};
+	const uint32_t first = *nr;
 
-	if (row->has_other_cpus)
-		add_write(row, GROUP_CPUSET_CPUS, &row->told, writes, nr);
-	if (!row->has_other_nodes)
-		return;
-	nodes = told_value(controller, row, GROUP_CPUSET_MEMS);
-	add_write(row, GROUP_CPUSET_MEMS, &nodes, writes, nr);
-}
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const struct cpuset value = ctl_runtime_told(controller, row, files[i]);
 
-static uint32_t put_back_bit(enum group_file file)
-{
-	return UINT32_C(1) << file;
+		if (row->wrong_files & runtime_file_bit(files[i]))
+			add_write(row, files[i], &value, writes, nr);
+	}
+	row->contested_file = writes[first].file;
 }
 
 /* What was put back, and has been seen in force since. */
@@ -71,12 +56,11 @@ static void note_repaired(struct controller *controller, struct runtime_row *row
 	if (row->differs_ns)
 		return;
 	for (enum group_file file = 0; file < GROUP_FILE_NR; file++) {
-		const struct cpuset value = told_value(controller, row, file);
+		const struct cpuset value = ctl_runtime_told(controller, row, file);
 
-		if (!(row->put_back & put_back_bit(file)))
+		if (!(row->put_back & runtime_file_bit(file)))
 			continue;
 		ctl_runtime_rewritten(controller, row->id, file, &value);
-		row->contested_file = file;
 	}
 	row->put_back = 0;
 	stranger_note_calm(&row->pause, now_ns);
@@ -141,12 +125,18 @@ static void write_back(struct controller *controller, uint64_t now_ns)
 			continue;
 		/* With many containers the last reading is old: it may be right by now. */
 		ctl_runtime_read(controller, row);
-		if (!row->differs_ns)
+		if (!row->wrong_files)
 			continue;
 		add_writes(controller, row, writes, &nr);
-		stranger_note_revert(&row->pause, now_ns);
 	}
 	begin_writes(controller, writes, nr);
+}
+
+/* Nothing is being put back. Of containers that are found, user/runtime/kubepods.c tells this. */
+static void end_contest(struct controller *controller)
+{
+	if (*controller->options.config->sources.nri)
+		ctl_runtime_contested(controller, NULL, GROUP_CPUSET_CPUS, 0);
 }
 
 void ctl_runtime_repair(struct controller *controller)
@@ -154,8 +144,10 @@ void ctl_runtime_repair(struct controller *controller)
 	struct runtimes *runtimes = &controller->runtimes;
 	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
 
-	if (!runtimes->is_synchronized || !ctl_runtime_may_repair(controller))
+	if (!runtimes->is_synchronized || !ctl_runtime_may_repair(controller)) {
+		end_contest(controller);
 		return;
+	}
 	for (uint32_t i = 0; i < runtimes->nr_rows; i++)
 		note_repaired(controller, &runtimes->rows[i], now_ns);
 	if (!runtimes->writing_since_ns)
@@ -181,29 +173,36 @@ static struct runtime_row *find_written(const struct runtimes *runtimes,
 static bool is_outdated(const struct controller *controller, const struct runtime_row *row,
 			const struct cpuset_write *write)
 {
-	const struct cpuset value = told_value(controller, row, write->file);
+	const struct cpuset value = ctl_runtime_told(controller, row, write->file);
 
 	return !cpuset_is_empty(&value) && !cpuset_equal(&value, &write->value) &&
 	       write->result != -ECANCELED && write->result != -ENOENT &&
 	       !is_behind(controller, row);
 }
 
-static void end_write(struct runtime_row *row, const struct cpuset_write *write)
+static void end_write(struct runtime_row *row, const struct cpuset_write *write, uint64_t now_ns)
 {
-	const bool is_corrected = row->corrected & put_back_bit(write->file);
+	const bool is_corrected = row->corrected & runtime_file_bit(write->file);
 
-	row->corrected &= ~put_back_bit(write->file);
+	row->corrected &= ~runtime_file_bit(write->file);
 	if (write->result == -ECANCELED)
 		return;
+	/* Until it is read again. */
+	row->right_files = row->wrong_files = 0;
 	/* The finding says what the container has; this is why it could not be changed. */
 	if (write->result) {
+		stranger_note_revert(&row->failing, now_ns);
 		log_warn(0, "runtime: a cpuset is not put back: %s", write->error);
 		return;
 	}
+	row->failing = (struct stranger_pause){0};
 	/* That was our own write: nobody is blamed for it. */
 	if (is_corrected)
 		return;
-	row->put_back |= put_back_bit(write->file);
+	/* Two files that were written together count once. */
+	if (write->file == row->contested_file)
+		stranger_note_revert(&row->pause, now_ns);
+	row->put_back |= runtime_file_bit(write->file);
 	row->is_to_be_stated = true;
 }
 
@@ -211,6 +210,7 @@ void ctl_runtime_end_repair(struct controller *controller, const struct cpuset_w
 			    uint32_t nr)
 {
 	struct runtimes *runtimes = &controller->runtimes;
+	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
 	struct cpuset_write *writes = calloc(nr + 1, sizeof(*writes));
 	uint32_t nr_writes = 0;
 
@@ -222,12 +222,12 @@ void ctl_runtime_end_repair(struct controller *controller, const struct cpuset_w
 		if (!row)
 			continue;
 		if (!writes || !is_outdated(controller, row, &rows[i])) {
-			end_write(row, &rows[i]);
+			end_write(row, &rows[i], now_ns);
 			continue;
 		}
 		row->cgroup_id = rows[i].cgroup_id;
-		row->corrected |= put_back_bit(rows[i].file);
-		value = told_value(controller, row, rows[i].file);
+		row->corrected |= runtime_file_bit(rows[i].file);
+		value = ctl_runtime_told(controller, row, rows[i].file);
 		add_write(row, rows[i].file, &value, writes, &nr_writes);
 	}
 	begin_writes(controller, writes, nr_writes);

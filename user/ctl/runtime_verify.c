@@ -20,6 +20,18 @@ bool ctl_runtime_may_repair(const struct controller *controller)
 	       ctl_may_repair(controller, GROUP_CPUSET_CPUS);
 }
 
+struct cpuset ctl_runtime_told(const struct controller *controller, const struct runtime_row *row,
+			       enum group_file file)
+{
+	struct cpuset nodes = CPUSET_EMPTY;
+
+	if (file != GROUP_CPUSET_MEMS)
+		return row->told;
+	if (row->told_nodes)
+		topology_mems_of_mask(controller->topology, row->told_nodes, &nodes);
+	return nodes;
+}
+
 void ctl_runtime_note_told(const struct controller *controller, struct runtime_row *row,
 			   const struct cpuset *cpus, node_mask_t nodes)
 {
@@ -31,7 +43,8 @@ void ctl_runtime_note_told(const struct controller *controller, struct runtime_r
 	row->told_nodes = nodes;
 	/* What was seen and done before was about the former ones. */
 	row->differs_ns = 0;
-	row->put_back = 0;
+	row->put_back = row->right_files = row->wrong_files = 0;
+	row->failing = (struct stranger_pause){0};
 	/* The CPUs may be another pod's by the time that the kernel lets a write go on. */
 	if (controller->runtimes.writing_since_ns)
 		port->cancel(port->self);
@@ -59,6 +72,30 @@ static bool has_its_nodes(const struct controller *controller, const struct runt
 	return !row->told_nodes || cpuset_is_empty(found) || cpuset_equal(found, &wanted);
 }
 
+/*
+ * The files themselves: one that is right is not written, if it has no effect because an ancestor has
+ * fewer CPUs.
+ */
+static void judge_files(const struct controller *controller, struct runtime_row *row,
+			const struct group_status *status)
+{
+	static const enum group_file files[] = {GROUP_CPUSET_CPUS, GROUP_CPUSET_MEMS};
+	const struct cpuset *has[] = {&status->cpus, &status->mems};
+	const bool differs[] = {row->has_other_cpus, row->has_other_nodes};
+
+	row->right_files = row->wrong_files = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		const struct cpuset told = ctl_runtime_told(controller, row, files[i]);
+
+		if (cpuset_is_empty(&told))
+			continue;
+		if (cpuset_equal(has[i], &told))
+			row->right_files |= runtime_file_bit(files[i]);
+		else if (differs[i])
+			row->wrong_files |= runtime_file_bit(files[i]);
+	}
+}
+
 /* Nothing known is no difference. */
 void ctl_runtime_read(const struct controller *controller, struct runtime_row *row)
 {
@@ -67,6 +104,7 @@ void ctl_runtime_read(const struct controller *controller, struct runtime_row *r
 
 	if (!*row->cgroup || groups->status(groups->self, row->cgroup, &status)) {
 		row->differs_ns = 0;
+		row->right_files = row->wrong_files = 0;
 		return;
 	}
 	row->cgroup_id = status.cgroup_id;
@@ -74,6 +112,7 @@ void ctl_runtime_read(const struct controller *controller, struct runtime_row *r
 	row->found_mems = status.effective_mems;
 	row->has_other_cpus = !has_its_cpus(controller, row, &row->found);
 	row->has_other_nodes = !has_its_nodes(controller, row, &row->found_mems);
+	judge_files(controller, row, &status);
 	if (!row->has_other_cpus && !row->has_other_nodes)
 		row->differs_ns = 0;
 	else if (!row->differs_ns)
