@@ -506,6 +506,7 @@ static void what_an_ancestor_limits_is_not_written(void **state)
 	tick_for(60);
 	assert_has("2-3");
 	assert_int_equal(port.nr_writes, 1);
+	assert_int_equal(nr_repaired(), 1);
 }
 
 static void insist(void)
@@ -552,6 +553,45 @@ static void the_contest_of_found_containers_is_left_alone(void **state)
 	assert_true(has_finding("runtime_cpuset_contested"));
 }
 
+/* A container that has ended has no CPUs that anybody could have seen. */
+static void what_has_ended_is_no_repair(void **state)
+{
+	write_cpus("0-15");
+	tick_for(6);
+	assert_int_equal(port.nr_writes, 1);
+	unknown_path = CGROUP;
+	unknown_error = -ENOENT;
+	tick_for(5);
+	assert_int_equal(nr_repaired(), 0);
+	/* Nor is it when there is another one. */
+	unknown_path = NULL;
+	tick_for(5);
+	assert_int_equal(nr_repaired(), 0);
+}
+
+/* It says nothing about the write that its status is not known now. */
+static void a_repair_is_told_when_its_status_is_known_again(void **state)
+{
+	write_cpus("0-15");
+	tick_for(6);
+	unknown_path = CGROUP;
+	tick_for(5);
+	assert_int_equal(nr_repaired(), 0);
+	unknown_path = NULL;
+	tick_for(1);
+	assert_int_equal(nr_repaired(), 1);
+}
+
+/* The other program is gone, although an ancestor limits the container. */
+static void a_contest_ends_below_an_ancestor_that_limits(void **state)
+{
+	insist();
+	groups.status = limited_status;
+	tick_for(600);
+	assert_has("2-3");
+	assert_false(has_finding("runtime_cpuset_contested"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -576,6 +616,9 @@ int main(void)
 		TEST(a_contest_ends_when_an_operator_leaves_it),
 		TEST(a_contest_ends_with_the_session),
 		TEST(the_contest_of_found_containers_is_left_alone),
+		TEST(what_has_ended_is_no_repair),
+		TEST(a_repair_is_told_when_its_status_is_known_again),
+		TEST(a_contest_ends_below_an_ancestor_that_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

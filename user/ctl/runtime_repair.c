@@ -50,20 +50,20 @@ static void add_writes(const struct controller *controller, struct runtime_row *
 	row->contested_file = writes[first].file;
 }
 
-/* What was put back, and has been seen in force since. */
+/* What was put back, and has been read since with what the runtime was told. */
 static void note_repaired(struct controller *controller, struct runtime_row *row, uint64_t now_ns)
 {
-	if (row->differs_ns)
-		return;
+	const uint32_t seen = row->put_back & row->right_files;
+
 	for (enum group_file file = 0; file < GROUP_FILE_NR; file++) {
 		const struct cpuset value = ctl_runtime_told(controller, row, file);
 
-		if (!(row->put_back & runtime_file_bit(file)))
-			continue;
-		ctl_runtime_rewritten(controller, row->id, file, &value);
+		if (seen & runtime_file_bit(file))
+			ctl_runtime_rewritten(controller, row->id, file, &value);
 	}
-	row->put_back = 0;
-	stranger_note_calm(&row->pause, now_ns);
+	row->put_back &= ~seen;
+	if (!row->wrong_files)
+		stranger_note_calm(&row->pause, now_ns);
 }
 
 static void tell_contested(struct controller *controller)

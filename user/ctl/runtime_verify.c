@@ -4,6 +4,7 @@
  * The runtime does not report a change that failed, and nothing tells when another process writes
  * the files.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,10 +102,14 @@ void ctl_runtime_read(const struct controller *controller, struct runtime_row *r
 {
 	const struct groups_port *groups = controller->ports.groups;
 	struct group_status status;
+	int r = *row->cgroup ? groups->status(groups->self, row->cgroup, &status) : -ENOENT;
 
-	if (!*row->cgroup || groups->status(groups->self, row->cgroup, &status)) {
+	if (r) {
 		row->differs_ns = 0;
 		row->right_files = row->wrong_files = 0;
+		/* It has ended. */
+		if (r != -EINPROGRESS)
+			row->put_back = 0;
 		return;
 	}
 	row->cgroup_id = status.cgroup_id;
