@@ -41,6 +41,8 @@ static void add_writes(const struct controller *controller, struct runtime_row *
 	static const enum group_file files[] = {GROUP_CPUSET_CPUS, GROUP_CPUSET_MEMS};
 	const uint32_t first = *nr;
 
+	/* Of a correction that could not begin. */
+	row->corrected = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		const struct cpuset value = ctl_runtime_told(controller, row, files[i]);
 
