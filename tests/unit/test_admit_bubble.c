@@ -301,6 +301,46 @@ static void containers_of_a_pod_stay_on_its_node(void **state)
 	assert_holds(&fixture, "b", "main", "8-15");
 }
 
+/* As after a restart of the agent with another scope: what a container has is neither lost nor moved. */
+static void a_pod_that_has_cpus_gets_no_bubble(void **state)
+{
+	FIXTURE(fixture);
+
+	fixture.policy.scope = ALIGN_SCOPE_CONTAINER;
+	assert_true(CREATE("a", 6000, "db", CONTAINER_APP, 4000).admitted);
+	assert_true(CREATE("a", 6000, "log", CONTAINER_APP, 0).admitted);
+	assert_holds(&fixture, "a", "db", "1-4");
+	fixture.policy.scope = ALIGN_SCOPE_POD;
+	assert_true(CREATE("a", 6000, "log", CONTAINER_APP, 0).admitted);
+	assert_true(CREATE("a", 6000, "web", CONTAINER_APP, 2000).admitted);
+	assert_holds(&fixture, "a", "db", "1-4");
+	assert_holds(&fixture, "a", "web", "5-6");
+	assert_holds(&fixture, "a", "log", "7-15");
+	assert_int_equal(container_release(fixture.ledger, "a", "web"), 0);
+	assert_cpus(ledger_shared_pool(fixture.ledger), "5-15");
+	/* When it holds nothing any more, it begins anew. */
+	assert_int_equal(container_release(fixture.ledger, "a", "db"), 0);
+	assert_true(CREATE("a", 6000, "db", CONTAINER_APP, 4000).admitted);
+	assert_cpus(ledger_find(fixture.ledger, "a")->bubble, "1-6");
+	assert_holds(&fixture, "a", "log", "5-6");
+	assert_int_equal(ledger_remove(fixture.ledger, "a"), 0);
+	assert_cpus(ledger_shared_pool(fixture.ledger), "1-15");
+}
+
+/* Nor is it adopted into one. */
+static void a_pod_that_has_cpus_is_not_adopted_as_a_whole(void **state)
+{
+	const struct asked log = {"a", 6000, "log", CONTAINER_APP, 0};
+	FIXTURE(fixture);
+
+	fixture.policy.scope = ALIGN_SCOPE_CONTAINER;
+	CREATE("a", 6000, "db", CONTAINER_APP, 4000);
+	fixture.policy.scope = ALIGN_SCOPE_POD;
+	assert_int_equal(prepare_as(&fixture, &log, "8-9", "8-9"), -ENOTSUP);
+	assert_holds(&fixture, "a", "db", "1-4");
+	assert_cpus(ledger_find(fixture.ledger, "a")->held, "1-4");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +355,8 @@ int main(void)
 		cmocka_unit_test(a_bubble_is_made_of_what_its_containers_have),
 		cmocka_unit_test(a_bubble_grows_to_its_budget),
 		cmocka_unit_test(containers_of_a_pod_stay_on_its_node),
+		cmocka_unit_test(a_pod_that_has_cpus_gets_no_bubble),
+		cmocka_unit_test(a_pod_that_has_cpus_is_not_adopted_as_a_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

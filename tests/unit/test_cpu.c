@@ -287,6 +287,30 @@ static void a_second_bubble_replaces_the_first(void **state)
 	topology_free(scene.topology);
 }
 
+/* CPUs that a container had of its own are not lost. */
+static void a_bubble_returns_what_was_held_without_one(void **state)
+{
+	struct cpu_scene scene;
+	struct pod_spec *spec = scene_pod("a");
+	struct cpu_reuse reuse = {.uid = ""};
+	struct ledger_pod pod;
+
+	(void)state;
+	scene_init(&scene, bubble_policy());
+	add_container(spec, "own", CONTAINER_APP, 2000, 2000);
+	set_budget(spec, 4);
+	pod = pod_of(spec);
+	assert_int_equal(cpu_allocate(&scene.manager, &scene.shared, &pod, 0, NULL, &reuse,
+				      &scene.shortage),
+			 CPU_OK);
+	assert_cpus(pod.held, "1,9");
+	assert_int_equal(allocate_bubble(&scene, &pod, 2), CPU_OK);
+	assert_cpus(pod.held, "4-5,12-13");
+	assert_cpus(&scene.shared, "1-3,6-7,9-11,14-15");
+	pod_fini(&pod);
+	topology_free(scene.topology);
+}
+
 /* If a bubble cannot be divided, no container has been given a part of it. */
 static void a_bubble_that_is_too_small_gives_nothing(void **state)
 {
@@ -337,6 +361,7 @@ int main(void)
 		cmocka_unit_test(cores_without_threads),
 		cmocka_unit_test(the_last_container_releases_the_bubble),
 		cmocka_unit_test(a_second_bubble_replaces_the_first),
+		cmocka_unit_test(a_bubble_returns_what_was_held_without_one),
 		cmocka_unit_test(a_bubble_that_is_too_small_gives_nothing),
 	};
 

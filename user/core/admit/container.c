@@ -162,6 +162,20 @@ bool container_wants_bubble(const struct ledger *ledger, const struct pod_spec *
 	return wants_bubble(ledger, pod, pod_qos(pod));
 }
 
+/*
+ * Containers that got CPUs of their own under an earlier policy keep them while they run. So there is no
+ * bubble for the pod: the others are decided one by one as well.
+ */
+static bool has_begun_without_bubble(const struct ledger_pod *pod)
+{
+	return !pod->has_bubble && !cpuset_is_empty(pod->held);
+}
+
+static bool belongs_in_bubble(const struct ledger *ledger, const struct ledger_pod *pod)
+{
+	return wants_bubble(ledger, pod->spec, pod->qos) && !has_begun_without_bubble(pod);
+}
+
 /* The number of exclusive CPUs that it is to have; 0 = it belongs on a shared pool. */
 static uint32_t entitlement(const struct ledger *ledger, const struct ledger_pod *pod,
 			    uint32_t index)
@@ -199,7 +213,7 @@ static bool lacks_memory(const struct ledger *ledger, const struct ledger_pod *p
 static bool has_its_share(const struct ledger *ledger, const struct ledger_pod *pod, uint32_t index)
 {
 	return pod->grants[index].isolation != ISOLATION_HOST ||
-	       (!wants_bubble(ledger, pod->spec, pod->qos) && !entitlement(ledger, pod, index) &&
+	       (!belongs_in_bubble(ledger, pod) && !entitlement(ledger, pod, index) &&
 		!lacks_memory(ledger, pod, index));
 }
 
@@ -255,7 +269,8 @@ static void choose_steps(struct assignment *assignment, uint32_t index)
 	const bool is_whole = assignment->is_whole;
 	const struct ledger_pod *pod = assignment->pod;
 
-	if (is_whole && is_bubble_pod(assignment->ledger, pod->spec, pod->qos))
+	if (is_whole && is_bubble_pod(assignment->ledger, pod->spec, pod->qos) &&
+	    !(has_begun_without_bubble(pod) && cpu_bubble_count(pod->spec, pod->qos)))
 		return;
 	assignment->is_whole = false;
 	assignment->is_joining = is_whole;
@@ -442,7 +457,7 @@ static int prepare_without_choice(struct ledger *ledger, const struct pod_spec *
 	if (r)
 		return r;
 	r = begin(ledger, pod, container, true, &edited, &index);
-	if (!r && found && wants_bubble(ledger, edited->spec, edited->qos))
+	if (!r && found && belongs_in_bubble(ledger, edited))
 		r = grant_in_bubble(ledger, edited, index, found);
 	else if (!r && found)
 		r = grant_running(ledger, edited, index, &found->cpus, found->nodes);

@@ -6,7 +6,8 @@
  * With topologyManagerScope: pod, a pod with pod-level resources gets its budget as one bubble with
  * its first container, and each container a slice of it or what the pod shares. The containers of
  * another pod are aligned one by one, each together with what its pod holds already: the first one
- * does not know of those to come. A container that finds its pod's CPUs taken by earlier ones is
+ * does not know of those to come. So are those of a pod with a budget of which one has CPUs of its own
+ * already, from the time of another policy: it keeps them, and there is no bubble. A container that finds its pod's CPUs taken by earlier ones is
  * refused, where a kubelet would have refused the pod.
  *
  * What the kubelet's memory manager leaves to later containers of a pod is not kept between them, and

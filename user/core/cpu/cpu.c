@@ -476,6 +476,9 @@ enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuse
 	result = allocate_cpus(manager, shared, total, affinity, NULL, &bubble, ret_shortage);
 	if (result)
 		return result;
+	/* What the containers had of their own, they get no more. */
+	if (!pod->has_bubble)
+		cpuset_union(shared, pod->held);
 	pod->has_bubble = true;
 	*ledger_pod_edit(pod, pod->bubble) = bubble;
 	*ledger_pod_edit(pod, pod->bubble_baseline) = bubble;

@@ -130,7 +130,8 @@ enum cpu_result cpu_allocate(const struct cpu_manager *manager, struct cpuset *s
 			     struct cpu_shortage *ret_shortage);
 
 /*
- * Allocate a pod's bubble and divide it into exclusive slices and the pod's shared pool.
+ * Allocate a pod's bubble and divide it into exclusive slices and the pod's shared pool. What the
+ * containers of a pod without a bubble had of their own goes back to `shared`.
  * On failure `shared` and `pod` keep the changes made so far.
  */
 enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuset *shared,
