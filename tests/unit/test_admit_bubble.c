@@ -341,6 +341,66 @@ static void a_pod_that_has_cpus_is_not_adopted_as_a_whole(void **state)
 	assert_cpus(ledger_find(fixture.ledger, "a")->held, "1-4");
 }
 
+static void share(struct fixture *fixture, const struct asked *asked)
+{
+	const struct pod_spec pod = pod_of(asked->uid, asked->budget_mcpu);
+	const struct container_spec container = container_of(asked->name, asked->kind, asked->mcpu);
+
+	assert_int_equal(container_prepare_shared(fixture->ledger, &pod, &container), 0);
+	ledger_commit(fixture->ledger);
+	assert_sound(fixture->ledger);
+}
+
+/* It shares with the node, and uses nothing of the budget. */
+static void a_refused_container_takes_nothing_from_the_others(void **state)
+{
+	const struct container_spec more = container_of("db", CONTAINER_APP, 3000);
+	struct decision decision;
+	FIXTURE(fixture);
+
+	assert_true(CREATE("a", 4000, "db", CONTAINER_APP, 2000).admitted);
+	assert_false(CREATE("a", 4000, "big", CONTAINER_APP, 4000).admitted);
+	share(&fixture, &(struct asked){"a", 4000, "big", CONTAINER_APP, 4000});
+	assert_true(CREATE("a", 4000, "log", CONTAINER_APP, 0).admitted);
+	assert_holds(&fixture, "a", "log", "3-4");
+	assert_holds(&fixture, "a", "big", "5-15");
+	assert_int_equal(container_prepare_resize(fixture.ledger, "a", &more, &decision), 0);
+	assert_true(decision.admitted);
+	ledger_commit(fixture.ledger);
+	assert_holds(&fixture, "a", "db", "1-3");
+	assert_holds(&fixture, "a", "log", "4");
+}
+
+/* Nobody is put on CPUs of the budget that are all offline. */
+static void offline_cpus_of_a_bubble_are_given_to_nobody(void **state)
+{
+	struct decision decision;
+	FIXTURE(fixture);
+
+	assert_true(CREATE("a", 4000, "db", CONTAINER_APP, 2000).admitted);
+	ledger_set_offline(fixture.ledger, set_of("3-4"));
+	decision = CREATE("a", 4000, "log", CONTAINER_APP, 0);
+	assert_false(decision.admitted);
+	assert_int_equal(decision.refusal, REFUSAL_EMPTY_SHARED_POOL);
+	assert_string_equal(decision.message,
+			    "2 of the 4 CPUs of the pod's budget are offline, and its exclusive "
+			    "containers leave none of the others for its other containers");
+	decision = CREATE("a", 4000, "web", CONTAINER_APP, 1000);
+	assert_false(decision.admitted);
+	assert_int_equal(decision.refusal, REFUSAL_POD_BUDGET);
+	assert_non_null(strstr(decision.message, "has 0 left for it"));
+	ledger_set_offline(fixture.ledger, set_of("3"));
+	assert_true(CREATE("a", 4000, "log", CONTAINER_APP, 0).admitted);
+	assert_holds(&fixture, "a", "log", "3-4");
+	/* It would take the last one that is online. */
+	assert_int_equal(CREATE("a", 4000, "web", CONTAINER_APP, 1000).refusal,
+			 REFUSAL_EMPTY_SHARED_POOL);
+	/* What is offline already for others is no reason. */
+	ledger_set_offline(fixture.ledger, set_of("3-4"));
+	assert_true(CREATE("a", 4000, "init", CONTAINER_INIT, 2000).admitted);
+	assert_holds(&fixture, "a", "init", "1-2");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +415,8 @@ int main(void)
 		cmocka_unit_test(a_bubble_is_made_of_what_its_containers_have),
 		cmocka_unit_test(a_bubble_grows_to_its_budget),
 		cmocka_unit_test(containers_of_a_pod_stay_on_its_node),
+		cmocka_unit_test(a_refused_container_takes_nothing_from_the_others),
+		cmocka_unit_test(offline_cpus_of_a_bubble_are_given_to_nobody),
 		cmocka_unit_test(a_pod_that_has_cpus_gets_no_bubble),
 		cmocka_unit_test(a_pod_that_has_cpus_is_not_adopted_as_a_whole),
 	};

@@ -128,6 +128,27 @@ static void refuse_count(const struct ledger *ledger, const struct ledger_pod *p
 		   cpuset_count(&held), offline_text);
 }
 
+static void refuse_empty_pod_pool(const struct ledger *ledger, const struct ledger_pod *pod,
+				  const char *container, struct decision *decision)
+{
+	const uint32_t nr_offline =
+		pod->has_bubble
+			? cpuset_count_common(pod->bubble, &ledger_cpu_manager(ledger)->offline)
+			: 0;
+
+	if (nr_offline)
+		refuse_pod(decision, REFUSAL_EMPTY_SHARED_POOL, container,
+			   "%u of the %lld CPUs of the pod's budget %s offline, and its exclusive "
+			   "containers leave none of the others for its other containers",
+			   nr_offline, (long long)decision->wanted, nr_offline == 1 ? "is" : "are");
+	else
+		refuse_pod(
+			decision, REFUSAL_EMPTY_SHARED_POOL, container,
+			"the pod's exclusive containers use its whole budget of %lld CPUs and leave "
+			"none for its other containers",
+			(long long)decision->wanted);
+}
+
 static void refuse_cpus(const struct assignment *assignment, struct decision *decision)
 {
 	const struct ledger *ledger = assignment->ledger;
@@ -157,11 +178,7 @@ static void refuse_cpus(const struct assignment *assignment, struct decision *de
 			"thread",
 			asked, shortage->available, shortage->available == 1 ? "is" : "are");
 	case CPU_EMPTY_POD_POOL:
-		return refuse_pod(
-			decision, REFUSAL_EMPTY_SHARED_POOL, container,
-			"the pod's exclusive containers use its whole budget of %lld CPUs and leave "
-			"none for its other containers",
-			wanted);
+		return refuse_empty_pod_pool(ledger, pod, container, decision);
 	case CPU_BELOW_BASELINE:
 		refuse_pod(decision, REFUSAL_CPUS, container,
 			   "%s, but a resize in place keeps %u: those of the admission%s", asked,

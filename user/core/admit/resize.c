@@ -290,7 +290,7 @@ static void check_pod_pool(struct assignment *assignment)
 	const struct cpu_manager *manager = ledger_cpu_manager(assignment->ledger);
 	const struct ledger_pod *pod = assignment->pod;
 
-	if (!pod->has_bubble || cpu_pod_pool_is_enough(manager, pod->spec, pod->qos))
+	if (!pod->has_bubble || cpu_bubble_is_enough(manager, pod))
 		return;
 	assignment->cpu_shortage = (struct cpu_shortage){
 		.wanted = cpu_bubble_count(pod->spec, pod->qos),

@@ -379,8 +379,9 @@ enum cpu_result cpu_allocate(const struct cpu_manager *manager, struct cpuset *s
 	return CPU_OK;
 }
 
-bool cpu_pod_pool_is_enough(const struct cpu_manager *manager, const struct pod_spec *spec,
-			    enum qos_class qos)
+/* `grants` as far as they are known; NULL = all containers are to be in the bubble. */
+static bool is_enough(const struct cpu_manager *manager, const struct pod_spec *spec,
+		      enum qos_class qos, const struct grant *grants)
 {
 	uint32_t total = cpu_bubble_count(spec, qos);
 	bool has_shared = false;
@@ -389,6 +390,8 @@ bool cpu_pod_pool_is_enough(const struct cpu_manager *manager, const struct pod_
 	for (uint32_t i = 0; i < spec->nr_containers; i++) {
 		uint32_t nr = cpu_exclusive_count(manager, spec, qos, i);
 
+		if (grants && grants[i].isolation == ISOLATION_HOST)
+			continue;
 		if (spec->containers[i].kind == CONTAINER_INIT) {
 			if (!nr && exclusive >= total)
 				return false;
@@ -399,6 +402,17 @@ bool cpu_pod_pool_is_enough(const struct cpu_manager *manager, const struct pod_
 		}
 	}
 	return !has_shared || exclusive < total;
+}
+
+bool cpu_pod_pool_is_enough(const struct cpu_manager *manager, const struct pod_spec *spec,
+			    enum qos_class qos)
+{
+	return is_enough(manager, spec, qos, NULL);
+}
+
+bool cpu_bubble_is_enough(const struct cpu_manager *manager, const struct ledger_pod *pod)
+{
+	return is_enough(manager, pod->spec, pod->qos, pod->grants);
 }
 
 static void grant_set(struct ledger_pod *pod, uint32_t index, enum isolation isolation,

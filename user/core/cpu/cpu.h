@@ -118,6 +118,11 @@ int64_t cpu_asked(const struct pod_spec *spec, uint32_t container, uint32_t coun
  */
 bool cpu_pod_pool_is_enough(const struct cpu_manager *manager, const struct pod_spec *spec,
 			    enum qos_class qos);
+/*
+ * The same for a pod that has a bubble. Containers that are not in it, because they were refused and
+ * share with the node, need none of it.
+ */
+bool cpu_bubble_is_enough(const struct cpu_manager *manager, const struct ledger_pod *pod);
 
 /*
  * Allocate CPUs for one container of `pod`; a container that has CPUs keeps them. Updates
@@ -140,8 +145,9 @@ enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuse
 
 /*
  * Container `index`, which holds nothing yet, becomes known after its pod got a bubble: it gets an
- * exclusive slice of what is left there, or the pod's shared CPUs, of which the others keep one at
- * least. `slice` NULL = it is chosen here. On failure nothing is changed.
+ * exclusive slice of what is left there, or the pod's shared CPUs. Each container that shares has one
+ * that is online afterwards. `slice` NULL = it is chosen here, among what is not withheld. On failure
+ * nothing is changed.
  */
 enum cpu_result cpu_join_bubble(const struct cpu_manager *manager, struct ledger_pod *pod,
 				uint32_t index, const struct cpuset *slice,

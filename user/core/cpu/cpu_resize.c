@@ -224,6 +224,42 @@ enum cpu_result cpu_resize_slice(const struct cpu_manager *manager, struct ledge
 	return result;
 }
 
+/* What a container that shares its pod's bubble has of it. */
+static void find_share(const struct ledger_pod *pod, uint32_t index, struct cpuset *ret_cpus)
+{
+	const bool is_init = pod->grants[index].kind == CONTAINER_INIT;
+
+	*ret_cpus = *pod->bubble;
+	for (uint32_t i = 0; i < (is_init ? index : pod->nr_grants); i++) {
+		const struct grant *other = &pod->grants[i];
+
+		if (other->isolation == ISOLATION_CONTAINER && other->kind != CONTAINER_INIT)
+			cpuset_subtract(ret_cpus, other->cpus);
+	}
+}
+
+/*
+ * Has each container that shares the bubble a CPU of it, and one that is online? What was offline as
+ * a whole before container `index` came is not that one's doing.
+ */
+static bool leaves_shares(const struct cpu_manager *manager, const struct ledger_pod *pod,
+			  uint32_t index)
+{
+	for (uint32_t i = 0; i < pod->nr_grants; i++) {
+		const struct grant *grant = &pod->grants[i];
+		struct cpuset cpus;
+
+		if (grant->isolation != ISOLATION_POD)
+			continue;
+		find_share(pod, i, &cpus);
+		if (i == index || !cpuset_is_subset(grant->cpus, &manager->offline))
+			cpuset_subtract(&cpus, &manager->offline);
+		if (cpuset_is_empty(&cpus))
+			return false;
+	}
+	return true;
+}
+
 enum cpu_result cpu_join_bubble(const struct cpu_manager *manager, struct ledger_pod *pod,
 				uint32_t index, const struct cpuset *slice,
 				struct cpu_shortage *ret_shortage)
@@ -237,21 +273,25 @@ enum cpu_result cpu_join_bubble(const struct cpu_manager *manager, struct ledger
 
 	*ret_shortage = (struct cpu_shortage){.wanted = nr, .container = index};
 	subtract_others(pod, index, &pool);
-	if (nr && slice && (cpuset_count(slice) != nr || !cpuset_is_subset(slice, &pool)))
+	if (nr && slice && (cpuset_count(slice) != nr || !cpuset_is_subset(slice, &pool))) {
 		result = refuse(CPU_NOT_ENOUGH, ret_shortage, cpuset_count(&pool));
-	else if (nr && slice)
+	} else if (nr && slice) {
 		cpus = *slice;
-	else if (nr)
+	} else if (nr) {
+		cpuset_subtract(&pool, &manager->withheld);
 		result = choose(manager, &resizing, nr, NULL, ret_shortage, &cpus);
+	}
 	if (result)
 		return result;
-	if (!cpu_pod_pool_is_enough(manager, pod->spec, pod->qos)) {
+	grant->isolation = nr ? ISOLATION_CONTAINER : ISOLATION_POD;
+	*ledger_pod_edit(pod, grant->cpus) = cpus;
+	if (!leaves_shares(manager, pod, index)) {
+		grant->isolation = ISOLATION_HOST;
+		*ledger_pod_edit(pod, grant->cpus) = CPUSET_EMPTY;
 		*ret_shortage = (struct cpu_shortage){.wanted = cpuset_count(pod->bubble),
 						      .container = UINT32_MAX};
 		return CPU_EMPTY_POD_POOL;
 	}
-	grant->isolation = nr ? ISOLATION_CONTAINER : ISOLATION_POD;
-	*ledger_pod_edit(pod, grant->cpus) = cpus;
 	*ledger_pod_edit(pod, grant->baseline) = cpus;
 	cpu_resize_finish(pod);
 	return CPU_OK;
@@ -261,18 +301,8 @@ void cpu_resize_finish(struct ledger_pod *pod)
 {
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct grant *grant = &pod->grants[i];
-		struct cpuset *cpus = ledger_pod_edit(pod, grant->cpus);
-		bool is_init = grant->kind == CONTAINER_INIT;
 
-		if (grant->isolation != ISOLATION_POD)
-			continue;
-		*cpus = *pod->bubble;
-		for (uint32_t j = 0; j < (is_init ? i : pod->nr_grants); j++) {
-			const struct grant *other = &pod->grants[j];
-
-			if (other->isolation == ISOLATION_CONTAINER &&
-			    other->kind != CONTAINER_INIT)
-				cpuset_subtract(cpus, other->cpus);
-		}
+		if (grant->isolation == ISOLATION_POD)
+			find_share(pod, i, ledger_pod_edit(pod, grant->cpus));
 	}
 }
