@@ -401,6 +401,20 @@ static void offline_cpus_of_a_bubble_are_given_to_nobody(void **state)
 	assert_holds(&fixture, "a", "init", "1-2");
 }
 
+/* The first one said nothing of a budget, and got nothing of its own. */
+static void a_later_container_may_tell_the_budget(void **state)
+{
+	FIXTURE(fixture);
+
+	assert_true(CREATE("a", 0, "log", CONTAINER_APP, 0).admitted);
+	assert_true(CREATE("a", 4000, "db", CONTAINER_APP, 2000).admitted);
+	assert_holds(&fixture, "a", "db", "1-2");
+	assert_cpus(ledger_find(fixture.ledger, "a")->bubble, "1-4");
+	/* What is known is not changed by another one. */
+	assert_true(CREATE("a", 6000, "web", CONTAINER_APP, 1000).admitted);
+	assert_int_equal(ledger_find(fixture.ledger, "a")->spec->request.cpu_mcpu, 4000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +430,7 @@ int main(void)
 		cmocka_unit_test(a_bubble_grows_to_its_budget),
 		cmocka_unit_test(containers_of_a_pod_stay_on_its_node),
 		cmocka_unit_test(a_refused_container_takes_nothing_from_the_others),
+		cmocka_unit_test(a_later_container_may_tell_the_budget),
 		cmocka_unit_test(offline_cpus_of_a_bubble_are_given_to_nobody),
 		cmocka_unit_test(a_pod_that_has_cpus_gets_no_bubble),
 		cmocka_unit_test(a_pod_that_has_cpus_is_not_adopted_as_a_whole),

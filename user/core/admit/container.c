@@ -126,6 +126,12 @@ static bool is_valid(const struct pod_spec *pod, const struct container_spec *co
 	       container->kind < CONTAINER_KIND_NR;
 }
 
+static bool has_amounts(const struct pod_spec *pod)
+{
+	return pod->request.cpu_mcpu != RESOURCE_UNSET || pod->limit.cpu_mcpu != RESOURCE_UNSET ||
+	       pod->limit.memory_bytes != RESOURCE_UNSET;
+}
+
 /* A record of the pod to be changed; a new one has no container yet. NULL = no memory. */
 static struct ledger_pod *edit_pod(struct ledger *ledger, const struct pod_spec *pod)
 {
@@ -138,9 +144,14 @@ static struct ledger_pod *edit_pod(struct ledger *ledger, const struct pod_spec 
 		return ledger_new_pod(ledger, &empty);
 	}
 	edited = ledger_edit_pod(ledger, pod->uid);
+	if (!edited)
+		return NULL;
 	/* What only a later container shows: see user/runtime/request.h. */
-	if (edited)
-		edited->spec->has_pod_resources |= pod->has_pod_resources;
+	edited->spec->has_pod_resources |= pod->has_pod_resources;
+	if (!has_amounts(edited->spec) && cpuset_is_empty(edited->held)) {
+		edited->spec->request = pod->request;
+		edited->spec->limit = pod->limit;
+	}
 	return edited;
 }
 
