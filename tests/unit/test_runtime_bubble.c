@@ -129,6 +129,72 @@ static void an_update_states_the_bubble_again(void **state)
 	controller_free(controller);
 }
 
+/* A record with more than the budget is what the whole node shares. */
+static void a_refused_container_is_no_part_of_the_bubble(void **state)
+{
+	struct report reports[3];
+	struct controller *controller = start();
+	struct runtime_container containers[3];
+
+	put_container("big-1", "2-8,13-15");
+	put_container("excl-1", "9-10");
+	put_container("mesh-1", "11-12");
+	fill_report(&reports[0], "big", "big-1", 4000, "2-8,13-15");
+	fill_report(&reports[1], "db", "excl-1", 2000, "9-10");
+	fill_report(&reports[2], "mesh", "mesh-1", 0, "11-12");
+	for (int i = 0; i < 3; i++)
+		containers[i] = reports[i].container;
+	/* Of one pod. */
+	for (int i = 0; i < 3; i++)
+		containers[i].pod = &reports[0].sandbox;
+	synchronize(controller, &reports[0].sandbox, 1, containers, 3);
+	assert_string_equal(pod_member(controller, "a", "held"), "9-12");
+	assert_string_equal(cpus_at("excl-1"), "9-10");
+	assert_string_equal(cpus_at("mesh-1"), "11-12");
+	assert_string_equal(cpus_at("big-1"), "2-8,13-15");
+	controller_free(controller);
+}
+
+/* No list at all would let it run on everybody's CPUs. */
+static void who_is_created_without_a_cpu_online_shares(void **state)
+{
+	struct controller *controller = start();
+
+	create_in_bubble(controller, "db", "excl-1", 4000);
+	assert_string_equal(cpus_at("excl-1"), "2-5");
+	remove_container(controller, "excl-1");
+	create_in_bubble(controller, "db", "db-2", 4000);
+	assert_string_equal(cpus_at("db-2"), "2-5");
+	forget("db-2");
+	tell_online(controller, "0-1,6-15");
+	/* The runtime makes it anew, and has not said that the former one has ended. */
+	create_in_bubble(controller, "db", "db-3", 4000);
+	assert_string_equal(cpus_at("db-3"), "6-15");
+	/* It leaves what others get, */
+	create(controller, "b", "web", "excl-2", 4000);
+	assert_string_equal(cpus_at("excl-2"), "8-11");
+	assert_string_equal(cpus_at("db-3"), "6-7,12-15");
+	/* and has its own when these are back. */
+	tell_online(controller, "0-15");
+	update_otherwise(controller, ++node.request, "db-3");
+	assert_string_equal(cpus_at("db-3"), "2-5");
+	controller_free(controller);
+}
+
+/* The same for one that shares the budget of its pod. */
+static void who_shares_a_budget_that_is_offline_shares_with_the_node(void **state)
+{
+	struct controller *controller = start();
+
+	create_in_bubble(controller, "mesh", "mesh-1", 0);
+	assert_string_equal(cpus_at("mesh-1"), "2-5");
+	forget("mesh-1");
+	tell_online(controller, "0-1,6-15");
+	create_in_bubble(controller, "mesh", "mesh-2", 0);
+	assert_string_equal(cpus_at("mesh-2"), "6-15");
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +203,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_bubble_survives_a_restart, set_up_scope,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_bubble_is_adopted, set_up_scope, tear_down),
+		cmocka_unit_test_setup_teardown(a_refused_container_is_no_part_of_the_bubble,
+						set_up_scope, tear_down),
+		cmocka_unit_test_setup_teardown(who_is_created_without_a_cpu_online_shares,
+						set_up_scope, tear_down),
+		cmocka_unit_test_setup_teardown(
+			who_shares_a_budget_that_is_offline_shares_with_the_node, set_up_scope,
+			tear_down),
 		cmocka_unit_test_setup_teardown(an_update_states_the_bubble_again, set_up_scope,
 						tear_down),
 	};

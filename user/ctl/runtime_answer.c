@@ -55,9 +55,16 @@ struct due {
 	struct cpuset cpus;
 };
 
+static void find_shared(const struct controller *controller, struct due *ret_due)
+{
+	ret_due->is_owner = false;
+	ret_due->cpus = *ledger_shared_pool(controller->ledger);
+	cpuset_intersect(&ret_due->cpus, &controller->online);
+}
+
 /*
  * A CPU that is offline would make the runtime's write fail. No CPUs if all are offline: then there is
- * nothing better than what it has.
+ * nothing better than what it has, unless it shares for that reason since it was created.
  */
 static void find_due(const struct controller *controller, const struct runtime_row *row,
 		     struct due *ret_due)
@@ -69,6 +76,25 @@ static void find_due(const struct controller *controller, const struct runtime_r
 	ret_due->cpus = grant ? *ledger_effective(controller->ledger, grant)
 			      : *ledger_shared_pool(controller->ledger);
 	cpuset_intersect(&ret_due->cpus, &controller->online);
+	if (ret_due->is_owner && cpuset_is_empty(&ret_due->cpus) && !row->is_told_own &&
+	    !cpuset_is_empty(&row->told))
+		find_shared(controller, ret_due);
+}
+
+/*
+ * Without any CPUs in the answer a new container would run on everybody's. So it shares while its own
+ * are offline; and if those that are shared are offline as well, the runtime is told these, and fails to
+ * create it.
+ */
+static void find_due_created(const struct controller *controller, const struct runtime_row *row,
+			     struct due *ret_due)
+{
+	find_due(controller, row, ret_due);
+	if (!cpuset_is_empty(&ret_due->cpus))
+		return;
+	find_shared(controller, ret_due);
+	if (cpuset_is_empty(&ret_due->cpus))
+		ret_due->cpus = *ledger_shared_pool(controller->ledger);
 }
 
 /*
@@ -343,21 +369,20 @@ void ctl_runtime_answer(struct controller *controller, uint32_t request, const c
 {
 	struct composition composition cleanup(composition_fini) = {0};
 	/* Whoever has no row, for lack of memory or since its id is too long, shares. */
-	const struct runtime_row nobody = {.uid = ""}, *row = NULL;
+	const struct runtime_row nobody = {.uid = ""};
+	struct runtime_row *row = NULL;
 	struct runtime_answer answer = {.cpus = ""};
-	struct due due;
+	struct due due, own;
 	int r;
 
 	composition.released = released_cpus(controller, always_id);
 	r = compose_changes(controller, created_id, always_id, &composition);
 	if (created_id)
 		row = runtime_rows_find(&controller->runtimes, created_id);
-	if (!row)
-		row = &nobody;
 	if (!r && created_id) {
-		find_due(controller, row, &due);
-		composition.own = format_cpus(&due.cpus);
-		r = composition.own ? format_nodes(controller, due.nodes, &composition.own_mems)
+		find_due_created(controller, row ? row : &nobody, &own);
+		composition.own = format_cpus(&own.cpus);
+		r = composition.own ? format_nodes(controller, own.nodes, &composition.own_mems)
 				    : -ENOMEM;
 	}
 	if (!r) {
@@ -378,6 +403,11 @@ void ctl_runtime_answer(struct controller *controller, uint32_t request, const c
 	answer.nr_changes = composition.nr_changes;
 	if (ctl_runtime_send(controller, request, &answer))
 		return;
+	/* What it shares although it is an owner, it has to leave when others get that. */
+	if (row && !own.is_owner) {
+		row->told = own.cpus;
+		row->is_told_own = false;
+	}
 	/* Pods of manifests that were refused may fit there now. */
 	if (!note_told(controller, always_id, &composition.released))
 		return;

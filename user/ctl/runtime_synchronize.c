@@ -44,16 +44,21 @@ static bool is_shared(const struct controller *controller, const struct runtime_
 	return false;
 }
 
-/* What the runtime has recorded for all containers of the pod, which are in its bubble. */
-static struct cpuset recorded_of_pod(const struct runtime_snapshot *snapshot, const char *pod_id)
+/*
+ * What the runtime has recorded for all containers of the pod that are in its bubble. One with more than
+ * the budget was refused: it has what the whole node shares.
+ */
+static struct cpuset recorded_of_pod(const struct runtime_snapshot *snapshot,
+				     const struct runtime_pod *pod)
 {
+	const uint32_t budget = cpu_bubble_count(pod->spec, pod_qos(pod->spec));
 	struct cpuset all = CPUSET_EMPTY;
 
 	for (uint32_t i = 0; i < snapshot->nr_containers; i++) {
 		const struct runtime_container *container = &snapshot->containers[i];
 		struct cpuset cpus = cpuset_of_text(container->cpus);
 
-		if (!strcmp(container->pod->id, pod_id))
+		if (!strcmp(container->pod->id, pod->id) && cpuset_count(&cpus) <= budget)
 			cpuset_union(&all, &cpus);
 	}
 	return all;
@@ -75,7 +80,7 @@ static void adopt(struct controller *controller, const struct runtime_snapshot *
 	    cpuset_is_empty(&found.cpus) || is_shared(controller, snapshot, container, &found.cpus))
 		return;
 	if (container_wants_bubble(controller->ledger, pod))
-		found.pod_cpus = recorded_of_pod(snapshot, container->pod->id);
+		found.pod_cpus = recorded_of_pod(snapshot, container->pod);
 	if (container_prepare_as(controller->ledger, pod, container->spec, &found))
 		return;
 	/* Not yet durable, but the runtime has recorded the same. */
