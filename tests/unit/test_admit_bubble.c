@@ -322,6 +322,8 @@ static void a_pod_that_has_cpus_gets_no_bubble(void **state)
 	assert_int_equal(container_release(fixture.ledger, "a", "db"), 0);
 	assert_true(CREATE("a", 6000, "db", CONTAINER_APP, 4000).admitted);
 	assert_cpus(ledger_find(fixture.ledger, "a")->bubble, "1-6");
+	assert_holds(&fixture, "a", "log", "7-15");
+	assert_true(CREATE("a", 6000, "log", CONTAINER_APP, 0).admitted);
 	assert_holds(&fixture, "a", "log", "5-6");
 	assert_int_equal(ledger_remove(fixture.ledger, "a"), 0);
 	assert_cpus(ledger_shared_pool(fixture.ledger), "1-15");
@@ -415,6 +417,25 @@ static void a_later_container_may_tell_the_budget(void **state)
 	assert_int_equal(ledger_find(fixture.ledger, "a")->spec->request.cpu_mcpu, 4000);
 }
 
+/* A container that was refused does not get the place of another one that returns. */
+static void who_returns_comes_before_who_was_refused(void **state)
+{
+	FIXTURE(fixture);
+
+	assert_true(CREATE("a", 4000, "db", CONTAINER_APP, 2000).admitted);
+	assert_false(CREATE("a", 4000, "big", CONTAINER_APP, 4000).admitted);
+	share(&fixture, &(struct asked){"a", 4000, "big", CONTAINER_APP, 4000});
+	assert_int_equal(container_release(fixture.ledger, "a", "db"), 0);
+	assert_cpus(ledger_shared_pool(fixture.ledger), "1-15");
+	assert_true(CREATE("a", 4000, "db", CONTAINER_APP, 2000).admitted);
+	assert_holds(&fixture, "a", "db", "1-2");
+	assert_cpus(ledger_find(fixture.ledger, "a")->bubble, "1-4");
+	assert_holds(&fixture, "a", "big", "5-15");
+	assert_false(CREATE("a", 4000, "big", CONTAINER_APP, 4000).admitted);
+	assert_true(CREATE("a", 4000, "log", CONTAINER_APP, 0).admitted);
+	assert_holds(&fixture, "a", "log", "3-4");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +451,7 @@ int main(void)
 		cmocka_unit_test(a_bubble_grows_to_its_budget),
 		cmocka_unit_test(containers_of_a_pod_stay_on_its_node),
 		cmocka_unit_test(a_refused_container_takes_nothing_from_the_others),
+		cmocka_unit_test(who_returns_comes_before_who_was_refused),
 		cmocka_unit_test(a_later_container_may_tell_the_budget),
 		cmocka_unit_test(offline_cpus_of_a_bubble_are_given_to_nobody),
 		cmocka_unit_test(a_pod_that_has_cpus_gets_no_bubble),

@@ -27,6 +27,7 @@ void assign_begin(struct assignment *assignment, struct ledger *ledger, struct l
 	assignment->is_whole = policy->align != ALIGN_NONE && policy->scope == ALIGN_SCOPE_POD;
 	assignment->nr_steps = assignment->is_whole ? 1 : pod->nr_grants;
 	assignment->is_joining = false;
+	assignment->first = UINT32_MAX;
 	assignment->is_resize = false;
 	assignment->nr_done = 0;
 	assignment->outcome = ASSIGN_OK;
@@ -153,6 +154,12 @@ static bool allocate_bubble(struct assignment *assignment)
 
 	if (!cpu_is_bubble_pod(ledger_cpu_manager(ledger), pod->spec, pod->qos))
 		return true;
+	if (assignment->first != UINT32_MAX)
+		return note_cpus(assignment,
+				 cpu_begin_bubble(ledger_cpu_manager(ledger),
+						  ledger_edit_shared_pool(ledger), pod,
+						  assignment->first, &pod->grants[0].affinity,
+						  &assignment->cpu_shortage));
 	return note_cpus(assignment,
 			 cpu_allocate_pod(ledger_cpu_manager(ledger),
 					  ledger_edit_shared_pool(ledger), pod,

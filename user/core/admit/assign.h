@@ -39,6 +39,8 @@ struct assignment {
 	bool is_whole; /* the pod is aligned as a whole */
 	/* One container, on nodes that suit it and what the pod holds already. */
 	bool is_joining;
+	/* The only container that gets a part of the bubble; UINT32_MAX = all of them. */
+	uint32_t first;
 	/* resize.c: the pod keeps what it has, and the request includes it. */
 	bool is_resize;
 	uint32_t resized; /* the only container whose size changes; UINT32_MAX = each may */

@@ -281,8 +281,10 @@ static void choose_steps(struct assignment *assignment, uint32_t index)
 	const struct ledger_pod *pod = assignment->pod;
 
 	if (is_whole && is_bubble_pod(assignment->ledger, pod->spec, pod->qos) &&
-	    !(has_begun_without_bubble(pod) && cpu_bubble_count(pod->spec, pod->qos)))
+	    !(has_begun_without_bubble(pod) && cpu_bubble_count(pod->spec, pod->qos))) {
+		assignment->first = index;
 		return;
+	}
 	assignment->is_whole = false;
 	assignment->is_joining = is_whole;
 	assignment->nr_done = index;

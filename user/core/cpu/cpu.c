@@ -430,10 +430,10 @@ static void grant_set(struct ledger_pod *pod, uint32_t index, enum isolation iso
  * Assign slices of the bubble in container order. Sidecars and app containers keep their
  * slices; an ordinary init container only borrows its slice. The remaining CPUs form the
  * pod's shared pool. Without `store` nothing is changed and the result only tells whether
- * the bubble is large enough.
+ * the bubble is large enough. `only` is a container, or UINT32_MAX = all of them.
  */
 static enum cpu_result divide_bubble(const struct cpu_manager *manager, struct ledger_pod *pod,
-				     bool store, struct cpu_shortage *ret_shortage)
+				     uint32_t only, bool store, struct cpu_shortage *ret_shortage)
 {
 	struct cpuset left = *pod->bubble;
 
@@ -443,6 +443,8 @@ static enum cpu_result divide_bubble(const struct cpu_manager *manager, struct l
 		struct cpuset slice;
 		enum cpu_result result;
 
+		if (only != UINT32_MAX && i != only)
+			continue;
 		if (!nr) {
 			if (store && kind == CONTAINER_INIT)
 				grant_set(pod, i, ISOLATION_POD, &left);
@@ -459,7 +461,7 @@ static enum cpu_result divide_bubble(const struct cpu_manager *manager, struct l
 			cpuset_subtract(&left, &slice);
 	}
 	for (uint32_t i = 0; store && i < pod->nr_grants; i++) {
-		if (pod->grants[i].isolation == ISOLATION_HOST)
+		if (pod->grants[i].isolation == ISOLATION_HOST && (only == UINT32_MAX || i == only))
 			grant_set(pod, i, ISOLATION_POD, &left);
 	}
 	return CPU_OK;
@@ -471,9 +473,10 @@ static void clear_grants(struct ledger_pod *pod)
 		grant_set(pod, i, ISOLATION_HOST, &CPUSET_EMPTY);
 }
 
-enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuset *shared,
-				 struct ledger_pod *pod, const struct cpu_affinity *affinity,
-				 struct cpu_shortage *ret_shortage)
+static enum cpu_result allocate_bubble(const struct cpu_manager *manager, struct cpuset *shared,
+				       struct ledger_pod *pod, uint32_t only,
+				       const struct cpu_affinity *affinity,
+				       struct cpu_shortage *ret_shortage)
 {
 	uint32_t total = cpu_bubble_count(pod->spec, pod->qos);
 	struct cpuset bubble;
@@ -482,7 +485,7 @@ enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuse
 	*ret_shortage = (struct cpu_shortage){.container = UINT32_MAX};
 	if (!total)
 		return CPU_OK;
-	if (!cpu_pod_pool_is_enough(manager, pod->spec, pod->qos))
+	if (only == UINT32_MAX && !cpu_pod_pool_is_enough(manager, pod->spec, pod->qos))
 		return refuse(CPU_EMPTY_POD_POOL, ret_shortage, total, 0);
 	result = check_whole_cores(manager, shared, NULL, total, ret_shortage);
 	if (result)
@@ -502,11 +505,26 @@ enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuse
 	 * After a failure the sets are therefore unchanged, even those from an earlier
 	 * bubble.
 	 */
-	result = divide_bubble(manager, pod, false, ret_shortage);
+	result = divide_bubble(manager, pod, only, false, ret_shortage);
 	if (result)
 		return result;
 	clear_grants(pod);
-	return divide_bubble(manager, pod, true, ret_shortage);
+	return divide_bubble(manager, pod, only, true, ret_shortage);
+}
+
+enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuset *shared,
+				 struct ledger_pod *pod, const struct cpu_affinity *affinity,
+				 struct cpu_shortage *ret_shortage)
+{
+	return allocate_bubble(manager, shared, pod, UINT32_MAX, affinity, ret_shortage);
+}
+
+enum cpu_result cpu_begin_bubble(const struct cpu_manager *manager, struct cpuset *shared,
+				 struct ledger_pod *pod, uint32_t index,
+				 const struct cpu_affinity *affinity,
+				 struct cpu_shortage *ret_shortage)
+{
+	return allocate_bubble(manager, shared, pod, index, affinity, ret_shortage);
 }
 
 static bool has_assignment(const struct ledger_pod *pod)

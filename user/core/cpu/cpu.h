@@ -142,6 +142,14 @@ enum cpu_result cpu_allocate(const struct cpu_manager *manager, struct cpuset *s
 enum cpu_result cpu_allocate_pod(const struct cpu_manager *manager, struct cpuset *shared,
 				 struct ledger_pod *pod, const struct cpu_affinity *affinity,
 				 struct cpu_shortage *ret_shortage);
+/*
+ * The same for container `index` alone. The others of the pod stay on the host's shared pool, because they
+ * were refused before, until each is decided again (cpu_join_bubble).
+ */
+enum cpu_result cpu_begin_bubble(const struct cpu_manager *manager, struct cpuset *shared,
+				 struct ledger_pod *pod, uint32_t index,
+				 const struct cpu_affinity *affinity,
+				 struct cpu_shortage *ret_shortage);
 
 /*
  * Container `index`, which holds nothing yet, becomes known after its pod got a bubble: it gets an

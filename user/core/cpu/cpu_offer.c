@@ -129,7 +129,9 @@ void cpu_offer_pod(const struct cpu_manager *manager, const struct cpuset *share
 
 	if (!request || manager->policy->cpu != CPU_POLICY_STATIC || is_gated_off(manager, pod))
 		return offer_nothing(CPU_NO_OPINION, ret_offer);
-	if (pod_level && !cpu_pod_pool_is_enough(manager, pod->spec, pod->qos))
+	/* Containers that become known one by one are refused one by one. */
+	if (pod_level && !pod->spec->is_of_runtime &&
+	    !cpu_pod_pool_is_enough(manager, pod->spec, pod->qos))
 		return offer_nothing(CPU_IMPOSSIBLE, ret_offer);
 	for (uint32_t i = 0; i < pod->nr_grants; i++) {
 		const struct grant *grant = &pod->grants[i];
