@@ -302,6 +302,39 @@ static void what_has_ended_or_gone_back_is_closed_without_a_repair(void **state)
 	}
 }
 
+/* Both moves were over before the first was heard of, so the process is at home when it is looked for. */
+static void a_member_that_was_put_back_is_no_stranger(void **state)
+{
+	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
+	const uint64_t home = id_of(A);
+
+	port.result = -EALREADY;
+	tell_move(controller, 42, home, 0);
+	assert_int_equal(port.nr_calls, 1);
+	tell_move(controller, 42, 0, home);
+	pass(controller, 10 * S);
+	assert_int_equal(port.nr_calls, 1);
+	/* And again: it still is a member, whoever comes first. */
+	tell_move(controller, 42, home, 0);
+	assert_int_equal(port.nr_calls, 2);
+	assert_int_equal(port.last.home_id, home);
+	tell_move(controller, 42, 0, home);
+	assert_int_equal(port.nr_calls, 2);
+	end(controller);
+}
+
+/* Earlier moves of the same writer were only counted: it may be a member that comes home. */
+static void after_moves_that_were_only_counted_nobody_is_driven_out(void **state)
+{
+	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
+	struct event_record event = moved(42, 0, id_of(A));
+
+	event.suppressed = 3;
+	tell(controller, &event);
+	assert_int_equal(port.nr_calls, 0);
+	end(controller);
+}
+
 /* Its move there has an event of its own, unless the agent did it: then it stays. */
 static void in_another_container_it_is_looked_for_a_few_times(void **state)
 {
@@ -451,6 +484,8 @@ int main(void)
 		TEST(auditing_leaves_it_and_reports),
 		TEST(without_a_start_time_nothing_is_moved),
 		TEST(what_has_ended_or_gone_back_is_closed_without_a_repair),
+		TEST(a_member_that_was_put_back_is_no_stranger),
+		TEST(after_moves_that_were_only_counted_nobody_is_driven_out),
 		TEST(in_another_container_it_is_looked_for_a_few_times),
 		TEST(a_busy_pod_is_asked_again),
 		TEST(a_move_that_waits_in_the_kernel_is_told),

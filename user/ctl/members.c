@@ -286,6 +286,21 @@ static bool is_ours_to_undo(const struct controller *controller, const struct ev
 	       controller->ports.members && ctl_may_repair(controller, GROUP_MEMBERS);
 }
 
+/*
+ * Whoever took a member out may have put it back before the first of the two events was heard, and then
+ * the second one is a move home. That of a process whose earlier moves were only counted may be one, too:
+ * a member that is taken for a stranger is driven out of its container, which does more harm than a
+ * stranger that stays.
+ */
+static bool is_move_home(const struct displaced *member, const struct event_record *record)
+{
+	const bool is_stranger = record->move.to_border_id && !record->move.from_border_id;
+
+	if (member && member->state == MEMBER_SETTLED && member->move.home_id)
+		return record->move.to_border_id == member->move.home_id;
+	return !member && is_stranger && record->suppressed;
+}
+
 void ctl_hear_move(struct controller *controller, const struct event_row *event)
 {
 	const struct event_record *record = &event->record;
@@ -295,6 +310,8 @@ void ctl_hear_move(struct controller *controller, const struct event_row *event)
 		return;
 	member = find_member(&controller->members, record->move.target_pid,
 			     record->move.start_ticks);
+	if (is_move_home(member, record))
+		return;
 	if (!member)
 		member = add_member(&controller->members);
 	if (!member) {
@@ -327,7 +344,10 @@ static void settle(struct controller *controller, struct displaced *member, uint
 	memcpy(path, member->path, sizeof(path));
 	member->state = MEMBER_SETTLED;
 	member->is_failed = false;
-	if (!may_come_again || !member->nr_attempts)
+	/* Of a member it is remembered where its home is; see is_move_home(). */
+	if (!member->nr_attempts)
+		member->attempted_ns = clock_now_ns(controller->ports.clock);
+	if (!may_come_again || (!member->nr_attempts && !member->move.home_id))
 		drop_member(&controller->members, member);
 	close_drift(controller, path, action);
 }
