@@ -8,15 +8,9 @@
 #include <cmocka.h>
 
 #include "core/admit/container.h"
-#include "scene.h"
+#include "ledger_fixture.h"
 
 /* Two nodes, 0 to 7 and 8 to 15; CPU 0 is reserved. */
-struct fixture {
-	struct topology *topology;
-	struct policy policy;
-	struct ledger *ledger;
-};
-
 static void set_up(struct fixture *fixture)
 {
 	fixture->topology = scene_machine(2, 1, 8, 1);
@@ -25,17 +19,6 @@ static void set_up(struct fixture *fixture)
 	fixture->policy.scope = ALIGN_SCOPE_POD;
 	fixture->ledger = scene_ledger(fixture->topology, &fixture->policy);
 }
-
-static void tear_down(struct fixture *fixture)
-{
-	assert_sound(fixture->ledger);
-	ledger_free(fixture->ledger);
-	topology_free(fixture->topology);
-}
-
-#define FIXTURE(name)                                                \
-	struct fixture name __attribute__((__cleanup__(tear_down))); \
-	set_up(&(name))
 
 /* A budget of 0 = the pod has no pod-level resources. */
 static struct pod_spec pod_of(const char *uid, int64_t budget_mcpu)

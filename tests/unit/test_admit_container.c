@@ -9,32 +9,15 @@
 
 #include "core/admit/container.h"
 #include "core/plan/plan.h"
-#include "scene.h"
+#include "ledger_fixture.h"
 
 /* 8 CPUs on one node; CPU 0 is reserved, so 1 to 7 are for pods. */
-struct fixture {
-	struct topology *topology;
-	struct policy policy;
-	struct ledger *ledger;
-};
-
 static void set_up(struct fixture *fixture)
 {
 	fixture->topology = scene_machine(1, 1, 8, 1);
 	fixture->policy = strict_policy("0");
 	fixture->ledger = scene_ledger(fixture->topology, &fixture->policy);
 }
-
-static void tear_down(struct fixture *fixture)
-{
-	assert_sound(fixture->ledger);
-	ledger_free(fixture->ledger);
-	topology_free(fixture->topology);
-}
-
-#define FIXTURE(name)                                                \
-	struct fixture name __attribute__((__cleanup__(tear_down))); \
-	set_up(&(name))
 
 static struct pod_spec runtime_pod(const char *uid, enum qos_class qos)
 {

@@ -8,15 +8,10 @@
 #include <cmocka.h>
 
 #include "core/admit/container.h"
+#include "ledger_fixture.h"
 #include "memory_scene.h"
 
 /* 2 nodes with ids 0 and 2: 4 CPUs, 8 GiB and 512 huge pages of 2 MiB each; CPU 0 is reserved. */
-struct fixture {
-	struct topology *topology;
-	struct policy policy;
-	struct ledger *ledger;
-};
-
 static struct topology *machine(void)
 {
 	struct topology_node nodes[2] = {{0}};
@@ -49,17 +44,6 @@ static void set_up(struct fixture *fixture)
 	fixture->policy.align = ALIGN_SINGLE_NUMA_NODE;
 	fixture->ledger = scene_ledger(fixture->topology, &fixture->policy);
 }
-
-static void tear_down(struct fixture *fixture)
-{
-	assert_sound(fixture->ledger);
-	ledger_free(fixture->ledger);
-	topology_free(fixture->topology);
-}
-
-#define FIXTURE(name)                                                \
-	struct fixture name __attribute__((__cleanup__(tear_down))); \
-	set_up(&(name))
 
 static struct pod_spec runtime_pod(const char *uid)
 {

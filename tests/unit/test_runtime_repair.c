@@ -88,15 +88,13 @@ static const struct cpuset_port cpuset_port = {
 	.write = write_cpusets, .cancel = cancel, .waits_in = where};
 static const struct runtime_port runtime_port = {.answer = take_answer};
 
-/* A container with CPUs 2 and 3, which its cgroup has. */
-static int start(void **state)
+/* The runtime creates a container with this many CPUs of its own, or one that shares if there are none. */
+static void create(uint32_t request, const char *uid, int64_t cpu_mcpu)
 {
-	const struct runtime_sink *sink;
-	struct pod_spec pod = {.uid = "a",
-			       .name = "a",
-			       .namespace = "default",
+	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	struct pod_spec pod = {.namespace = "default",
 			       .is_of_runtime = true,
-			       .stated_qos = QOS_GUARANTEED,
+			       .stated_qos = cpu_mcpu ? QOS_GUARANTEED : QOS_BURSTABLE,
 			       .request = RESOURCES_UNSET,
 			       .limit = RESOURCES_UNSET,
 			       .overhead = RESOURCES_UNSET};
@@ -104,9 +102,23 @@ static int start(void **state)
 				      .kind = CONTAINER_APP,
 				      .request = RESOURCES_UNSET,
 				      .limit = RESOURCES_UNSET};
-	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	const struct runtime_pod sandbox = {.id = uid, .spec = &pod};
 	const struct runtime_container container = {
 		.id = "1", .pod = &sandbox, .spec = &spec, .cpus = "", .cgroup = CGROUP};
+
+	text_copy(pod.uid, sizeof(pod.uid), uid);
+	text_copy(pod.name, sizeof(pod.name), uid);
+	if (cpu_mcpu) {
+		spec.request.cpu_mcpu = spec.limit.cpu_mcpu = cpu_mcpu;
+		spec.request.memory_bytes = spec.limit.memory_bytes = 1 << 20;
+	}
+	sink->created(sink->self, request, &container);
+}
+
+/* A container with CPUs 2 and 3, which its cgroup has. */
+static int start(void **state)
+{
+	const struct runtime_sink *sink;
 	struct fake_group *group;
 
 	if (set_up_node(state))
@@ -120,11 +132,9 @@ static int start(void **state)
 	group = &fake->groups[fake_slot(CGROUP)];
 	text_copy(group->path, sizeof(group->path), CGROUP);
 	text_copy(group->files[GROUP_CPUSET_CPUS], FAKE_VALUE, "2-3");
-	spec.request.cpu_mcpu = spec.limit.cpu_mcpu = 2000;
-	spec.request.memory_bytes = spec.limit.memory_bytes = 1 << 20;
 	sink = controller_runtime_sink(controller);
 	sink->synchronized(sink->self, 1, &(struct runtime_snapshot){0});
-	sink->created(sink->self, 2, &container);
+	create(2, "a", 2000);
 	return 0;
 }
 
@@ -320,24 +330,9 @@ static void assert_has_told(void)
 static void make_sharer(void)
 {
 	const struct runtime_sink *sink = controller_runtime_sink(controller);
-	struct pod_spec pod = {.uid = "s",
-			       .name = "s",
-			       .namespace = "default",
-			       .is_of_runtime = true,
-			       .stated_qos = QOS_BURSTABLE,
-			       .request = RESOURCES_UNSET,
-			       .limit = RESOURCES_UNSET,
-			       .overhead = RESOURCES_UNSET};
-	struct container_spec spec = {.name = "main",
-				      .kind = CONTAINER_APP,
-				      .request = RESOURCES_UNSET,
-				      .limit = RESOURCES_UNSET};
-	const struct runtime_pod sandbox = {.id = "s", .spec = &pod};
-	const struct runtime_container container = {
-		.id = "1", .pod = &sandbox, .spec = &spec, .cpus = "", .cgroup = CGROUP};
 
 	sink->pod_stopped(sink->self, "a");
-	sink->created(sink->self, 7, &container);
+	create(7, "s", 0);
 	/* Without a change of it, because it is the one that is created. */
 	sink->stopped(sink->self, 8, "other");
 	carry_out();

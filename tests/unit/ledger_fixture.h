@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ledger with its machine and policy. The test that includes it, after cmocka.h and scene.h, says in
+ * set_up() which; FIXTURE(name) is one for the rest of a function, whose ledger must be sound at its end.
+ */
+#ifndef LEDGER_FIXTURE_H
+#define LEDGER_FIXTURE_H
+
+#include "scene.h"
+
+struct fixture {
+	struct topology *topology;
+	struct policy policy;
+	struct ledger *ledger;
+};
+
+static void set_up(struct fixture *fixture);
+
+static inline void tear_down(struct fixture *fixture)
+{
+	assert_sound(fixture->ledger);
+	ledger_free(fixture->ledger);
+	topology_free(fixture->topology);
+}
+
+#define FIXTURE(name)                                                \
+	struct fixture name __attribute__((__cleanup__(tear_down))); \
+	set_up(&(name))
+
+#endif
