@@ -51,14 +51,13 @@ static const struct valued_file valued_files[] = {
 	{"memory.zswap.writeback", VALUE_WRITEBACK},
 };
 
-static __always_inline __u32 value_file_of(const char name[FILE_NAME_LEN])
+/* By the three words of its name. A global function, which the verifier goes through once. */
+__noinline __u32 value_file_of(__u64 first, __u64 second, __u64 third)
 {
-	const __u64 *words = (const void *)name;
-
 	for (__u32 i = 0; i < sizeof(valued_files) / sizeof(valued_files[0]); i++) {
 		const __u64 *entry = (const void *)valued_files[i].name;
 
-		if (words[0] == entry[0] && words[1] == entry[1] && words[2] == entry[2])
+		if (first == entry[0] && second == entry[1] && third == entry[2])
 			return valued_files[i].file;
 	}
 	return VALUE_NONE;
@@ -236,7 +235,8 @@ static __always_inline bool is_memory_in_force(__u64 cgrp, __u32 file,
 static __noinline bool is_in_force(__u64 cgrp, const char name[FILE_NAME_LEN],
 				   struct text_parse *parse)
 {
-	__u32 file = value_file_of(name);
+	const __u64 *words = (const void *)name;
+	__u32 file = value_file_of(words[0], words[1], words[2]);
 
 	if (file == VALUE_NONE || !cgrp)
 		return false;

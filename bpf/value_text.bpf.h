@@ -4,8 +4,9 @@
  * controller to disable. Only the forms that systemd writes are understood; any other text is one that
  * may change something. Uses no map, so it is tested without a kernel.
  *
- * What takes a byte or a word is a global function, as those in policy.bpf.h, and its state must be in a
- * map: what is on the stack the verifier of 6.1 takes for known, and leaves out branches.
+ * What has a loop, or is in one, is a global function, as those in policy.bpf.h: the verifier goes through
+ * it once, and not for each state that a caller is in. Its state must be in a map: what is on the stack
+ * the verifier of 6.1 takes for known, and leaves out branches.
  */
 #ifndef VALUE_TEXT_BPF_H
 #define VALUE_TEXT_BPF_H
@@ -109,8 +110,10 @@ __noinline int parse_word_byte(struct text_parse *parse, __u32 i)
 }
 
 /* One or two words with a blank between them, each a number or "max"? They are in `values` then. */
-static __always_inline bool parse_words(struct text_parse *parse)
+__noinline int parse_words(struct text_parse *parse)
 {
+	if (!parse)
+		return false;
 	begin_parse(parse, 0, 0);
 	for (__u32 i = 0; i < TEXT_BYTES; i++)
 		parse_word_byte(parse, i);
@@ -195,8 +198,10 @@ __noinline int count_runs(struct text_parse *parse, __u32 word)
  * with a gap after each. If each begins and ends where a run of set bits does, and they are as many as
  * the runs, then they are the runs, and nothing between their ends has to be read.
  */
-static __always_inline bool lists_bits(struct text_parse *parse, __u64 bits, __u32 nr_words)
+__noinline int lists_bits(struct text_parse *parse, __u64 bits, __u32 nr_words)
 {
+	if (!parse)
+		return false;
 	begin_parse(parse, bits, nr_words);
 	for (__u32 i = 0; i < TEXT_BYTES; i++)
 		parse_list_byte(parse, i);
@@ -245,10 +250,12 @@ static __always_inline bool is_character(const struct written_text *text, char c
 	return bytes[0] == character && !bytes[1];
 }
 
-static __always_inline bool has_minus(const struct written_text *text)
+__noinline int has_minus(const struct written_text *text)
 {
 	const char *bytes = (const char *)text;
 
+	if (!text)
+		return false;
 	for (__u32 i = 0; i < TEXT_BYTES; i++)
 		if (bytes[i] == '-')
 			return true;
