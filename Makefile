@@ -275,6 +275,15 @@ $(PROPERTY): $(PROPERTY_OBJECTS) $(PROPERTY_ARCHIVES)
 	$(call say,LINK,$@)
 	$(Q)$(call property_link,$@,)
 
+# The inspector on a machine that stands still, which is what tests/check/golden records.
+STILL_INSPECTOR := $(O)/tests/still/pinfold
+STILL_FUNCTIONS := $(shell sed -n 's/^[A-Za-z].*__wrap_\([a-z0-9_]*\).*/\1/p' tests/lib/still_machine.c | sort -u)
+$(STILL_INSPECTOR): $(O)/tools/main.o $(O)/tests/lib/still_machine.o $(O)/tests/inspector.a $(call archives,$(TOOL_ROOMS))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) $(STILL_FUNCTIONS:%=-Wl,--wrap=%) -o $@ $(filter %.o,$^) -Wl,--start-group \
+		$(filter %.a,$^) -Wl,--end-group $(call libraries,$(TOOL_ROOMS)) -lbpf -lelf -lz -lm
+
 # Fuzz targets: clang, libFuzzer, both sanitizers; rooms compiled once more with coverage.
 FUZZ_FLAGS := -std=gnu17 -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
 	      -fno-sanitize-recover=all -fprofile-instr-generate -fcoverage-mapping
@@ -323,12 +332,12 @@ corpus: $(CORPUS_PLAYERS) ## build the players of the fuzz corpus
 
 unit: $(UNIT_TESTS) $(EXHAUSTIVE) $(PROPERTY) $(MONITORING) $(BROWSER) ## build the unit, exhaustive and property tests
 
-check: all unit corpus $(O)/tests/guest/rows ## run the tests that need no root and no guest, less than three minutes
+check: all unit corpus $(STILL_INSPECTOR) $(O)/tests/guest/rows ## run the tests that need no root and no guest, less than three minutes
 	$(Q)O=$(O) SAN=$(SAN) tests/run check
 
 # the tests first: the inspector is run on the objects that they record
 GOLDEN := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(shell grep -lE 'golden\.h|view_scene\.h' tests/unit/test_*.c))
-golden: all $(GOLDEN) ## write the golden files anew after an intended change; read the diff
+golden: all $(GOLDEN) $(STILL_INSPECTOR) ## write the golden files anew after an intended change; read the diff
 	$(Q)for test in $(GOLDEN); do UPDATE_GOLDEN=1 $$test || exit 1; done
 	$(Q)UPDATE_GOLDEN=1 O=$(O) tests/check/golden
 

@@ -338,9 +338,12 @@ static void readings_become_a_cost(void **state)
 					 .agent_memory_bytes = 9437184,
 					 .programs = later,
 					 .nr_programs = ARRAY_SIZE(later)};
-	struct json_object *json = view_usage(&after);
+	struct json_object *json = view_usage(&before);
 
 	(void)state;
+	check("usage-before", &view_usage_desc, json);
+	json_object_put(json);
+	json = view_usage(&after);
 	check("usage", &view_usage_desc, json);
 	json_object_put(json);
 	json = view_cost(&before, &after);
