@@ -6,17 +6,19 @@
 #include "inspect.h"
 
 static const struct {
+	const char *word; /* in the arguments of a command, with what stands around it there */
 	const char *name, *meaning;
 } definitions[] = {
-	{"CONTAINER", "POD container NAME"},
-	{"POD", "{ [NAMESPACE/]NAME | name [NAMESPACE/]NAME | uid UID }"},
-	{"CPUS", "CPU list in the kernel's format, e.g. 0-3,8"},
-	{"CMD", "a program and its arguments"},
-	{"N", "a number, at least 1"},
-	{"COUNT", "a number from 0 to 1000000"},
-	{"KIND", "kind of event, e.g. deny, drift, admit"},
-	{"PREFIX", "prefix of a metric's name"},
-	{"OBJECT", NULL},
+	{"POD CONTAINER", "CONTAINER", "the name of a container of the pod"},
+	{"POD [CONTAINER", "CONTAINER", "the name of a container of the pod"},
+	{"| CONTAINER", "CONTAINER", "POD container NAME"},
+	{"POD", "POD", "{ [NAMESPACE/]NAME | name [NAMESPACE/]NAME | uid UID }"},
+	{"CPUS", "CPUS", "CPU list in the kernel's format, e.g. 0-3,8"},
+	{"CMD", "CMD", "a program and its arguments"},
+	{"N", "N", "a number, at least 1"},
+	{"COUNT", "COUNT", "a number from 0 to 1000000"},
+	{"KIND", "KIND", "kind of event, e.g. deny, drift, admit"},
+	{"PREFIX", "PREFIX", "prefix of a metric's name"},
 };
 
 static bool has_word(const char *text, const char *word)
@@ -60,7 +62,7 @@ static void append_definitions(struct text *text, const struct noun *noun)
 	for (const struct command *command = noun->commands; command->name; command++)
 		text_printf(&args, "%s ", command->args);
 	for (size_t i = 0; i < ARRAY_SIZE(definitions) && args.data; i++) {
-		if (!definitions[i].meaning || !has_word(args.data, definitions[i].name))
+		if (!has_word(args.data, definitions[i].word))
 			continue;
 		text_printf(text, "       %s := %s\n", definitions[i].name, definitions[i].meaning);
 		/* a meaning may use the next names */
