@@ -53,7 +53,7 @@ static void write_heartbeat(struct session *session, struct text *text)
 		return;
 	now_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
 	if (now_ns >= beat_ns)
-		text_printf(text, "the agent's last heartbeat %llu s ago\n",
+		text_printf(text, "the agent's last heartbeat was %llu s ago\n",
 			    (unsigned long long)((now_ns - beat_ns) / 1000000000ULL));
 }
 
