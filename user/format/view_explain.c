@@ -120,7 +120,7 @@ static const struct field_desc explain_fields[] = {
 	TEXT(view_explain, grant, NULL, LINE | BARE | OR_NULL, "What it holds, as a sentence."),
 	TEXT(view_explain, message, NULL, LINE | BARE | OR_NULL,
 	     "Why it is refused, with the numbers."),
-	TEXT(view_explain, suggestion, "try", LINE | OR_NULL,
+	TEXT(view_explain, suggestion, NULL, LINE | OR_NULL,
 	     "The nearest change that fits; it was tried when the pod was refused."),
 	TEXT(view_explain, remedy, NULL, LINE | OR_NULL, "What else an operator can do."),
 	TEXT(view_explain, file, NULL, LINE | OR_NULL, "File of the refused document."),

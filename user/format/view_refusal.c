@@ -126,7 +126,7 @@ static const struct field_desc refusal_fields[] = {
 	COUNT(view_refusal, available, NULL, HEAD | OR_NULL, "Amount that is available."),
 	UNIT(view_refusal),
 	TEXT(view_refusal, message, NULL, LINE | BARE, "The whole sentence."),
-	TEXT(view_refusal, suggestion, "try", LINE | OR_NULL,
+	TEXT(view_refusal, suggestion, NULL, LINE | OR_NULL,
 	     "The nearest change that fits; it was tried when the pod was refused."),
 	TEXT(view_refusal, file, NULL, LINE | OR_NULL, "File of its document."),
 	COUNT(view_refusal, line, NULL, OR_NULL, "Line in which its document begins."),
