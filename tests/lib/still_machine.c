@@ -33,6 +33,7 @@ int __wrap_nanosleep(const struct timespec *length, struct timespec *ret_left);
 int __wrap_poll(struct pollfd *fds, nfds_t nr_fds, int timeout_ms);
 int __wrap_ppoll(struct pollfd *fds, nfds_t nr_fds, const struct timespec *timeout,
 		 const sigset_t *mask);
+int __wrap_gethostname(char *ret_name, size_t size);
 int __wrap_openat(int dir_fd, const char *path, int flags, ...);
 FILE *__wrap_fopen(const char *path, const char *mode);
 int __wrap_numa_available(void);
@@ -96,7 +97,13 @@ int __wrap_ppoll(struct pollfd *fds, nfds_t nr_fds, const struct timespec *timeo
 	return r;
 }
 
-/* --- a process and its memory ------------------------------------------------------------------ */
+/* --- its name, a process, and memory -------------------------------------------------------------- */
+
+int __wrap_gethostname(char *ret_name, size_t size)
+{
+	snprintf(ret_name, size, "worker-1.example");
+	return 0;
+}
 
 static const char *placed(const char *path)
 {
