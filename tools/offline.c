@@ -17,7 +17,7 @@
 static struct json_object *offline_node(const struct snapshot *snapshot)
 {
 	struct finding_row finding = {
-		.name = "agent_down",
+		.kind = FINDING_AGENT_DOWN,
 		.message = "the agent is not running; this information is from the state file",
 		.remedy = "start pinfoldd",
 	};

@@ -83,7 +83,7 @@ static inline uint32_t page_scene_first_cpu(uint32_t pod)
 static inline struct json_object *page_scene_node(const struct page_scene_size *size)
 {
 	static const struct finding_row findings[] = {
-		{"tier1_not_held", "the workload root is not a root partition: <b>cpuset</b>",
+		{FINDING_TIER1_NOT_HELD, "the workload root is not a root partition: <b>cpuset</b>",
 		 "move the tasks of system.slice off CPUs 4-7"},
 	};
 	const uint32_t per_node = size->cpus / size->nodes;

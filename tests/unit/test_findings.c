@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: ctl kubelet format core lib
-/* The list of findings: one row per name, the latest words, and a bound. */
+/* The list of findings: one row per kind, the latest words, and a bound. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,83 +21,104 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* The rows of this name that say just this. */
-static unsigned int nr_of(const char *name, const char *message, const char *remedy)
+/* The rows of this kind that say just this. */
+static unsigned int nr_of(enum finding kind, const char *message, const char *remedy)
 {
 	unsigned int nr = 0;
 
 	for (uint32_t i = 0; i < findings.nr; i++)
-		nr += !strcmp(findings.rows[i].name, name) &&
-		      !strcmp(findings.rows[i].message, message) &&
+		nr += findings.rows[i].kind == kind && !strcmp(findings.rows[i].message, message) &&
 		      !strcmp(findings.rows[i].remedy, remedy);
 	return nr;
 }
 
 static void a_finding_has_one_row(void **state)
 {
-	findings_put(&findings, "a", "one", "do this");
-	findings_put(&findings, "b", "two", "do that");
-	findings_put(&findings, "a", "one", "do this");
+	findings_put(&findings, FINDING_GRANT_LOST, "one", "do this");
+	findings_put(&findings, FINDING_CPUS_CHANGED, "two", "do that");
+	findings_put(&findings, FINDING_GRANT_LOST, "one", "do this");
 	assert_int_equal(findings.nr, 2);
-	assert_int_equal(nr_of("a", "one", "do this"), 1);
-	assert_int_equal(nr_of("b", "two", "do that"), 1);
+	assert_int_equal(nr_of(FINDING_GRANT_LOST, "one", "do this"), 1);
+	assert_int_equal(nr_of(FINDING_CPUS_CHANGED, "two", "do that"), 1);
 }
 
 static void the_latest_words_replace_the_earlier_ones(void **state)
 {
-	findings_put(&findings, "a", "one", "do this");
-	findings_put(&findings, "b", "two", "do that");
-	findings_put(&findings, "a", "three", "do this");
-	assert_int_equal(nr_of("a", "three", "do this"), 1);
-	findings_put(&findings, "a", "three", "do something else");
-	assert_int_equal(nr_of("a", "three", "do something else"), 1);
-	findings_update(&findings, "a", "four", "do nothing");
-	assert_int_equal(nr_of("a", "four", "do nothing"), 1);
-	findings_update(&findings, "c", "five", "wait");
-	assert_int_equal(nr_of("c", "five", "wait"), 1);
+	findings_put(&findings, FINDING_GRANT_LOST, "one", "do this");
+	findings_put(&findings, FINDING_CPUS_CHANGED, "two", "do that");
+	findings_put(&findings, FINDING_GRANT_LOST, "three", "do this");
+	assert_int_equal(nr_of(FINDING_GRANT_LOST, "three", "do this"), 1);
+	findings_put(&findings, FINDING_GRANT_LOST, "three", "do something else");
+	assert_int_equal(nr_of(FINDING_GRANT_LOST, "three", "do something else"), 1);
+	findings_update(&findings, FINDING_GRANT_LOST, "four", "do nothing");
+	assert_int_equal(nr_of(FINDING_GRANT_LOST, "four", "do nothing"), 1);
+	findings_update(&findings, FINDING_IRQS_UNKNOWN, "five", "wait");
+	assert_int_equal(nr_of(FINDING_IRQS_UNKNOWN, "five", "wait"), 1);
 	assert_int_equal(findings.nr, 3);
-	assert_int_equal(nr_of("b", "two", "do that"), 1);
+	assert_int_equal(nr_of(FINDING_CPUS_CHANGED, "two", "do that"), 1);
 }
 
-static void a_name_may_occur_several_times(void **state)
+static void a_kind_may_occur_several_times(void **state)
 {
-	findings_add(&findings, "a", "one", "do this");
-	findings_add(&findings, "a", "one", "do this");
-	findings_add(&findings, "a", "two", "do this");
+	findings_add(&findings, FINDING_GRANT_LOST, "one", "do this");
+	findings_add(&findings, FINDING_GRANT_LOST, "one", "do this");
+	findings_add(&findings, FINDING_GRANT_LOST, "two", "do this");
 	assert_int_equal(findings.nr, 3);
-	assert_int_equal(nr_of("a", "one", "do this"), 2);
+	assert_int_equal(nr_of(FINDING_GRANT_LOST, "one", "do this"), 2);
 }
 
 static void only_what_is_cleared_is_gone(void **state)
 {
-	findings_put(&findings, "a", "one", "do this");
-	findings_put(&findings, "b", "two", "do that");
-	findings_put(&findings, "c", "three", "wait");
-	findings_clear(&findings, "b");
-	findings_clear(&findings, "unknown");
+	findings_put(&findings, FINDING_GRANT_LOST, "one", "do this");
+	findings_put(&findings, FINDING_CPUS_CHANGED, "two", "do that");
+	findings_put(&findings, FINDING_IRQS_UNKNOWN, "three", "wait");
+	findings_clear(&findings, FINDING_CPUS_CHANGED);
+	findings_clear(&findings, FINDING_NOISE_ABSENT);
 	assert_int_equal(findings.nr, 2);
-	assert_int_equal(nr_of("a", "one", "do this"), 1);
-	assert_int_equal(nr_of("c", "three", "wait"), 1);
+	assert_int_equal(nr_of(FINDING_GRANT_LOST, "one", "do this"), 1);
+	assert_int_equal(nr_of(FINDING_IRQS_UNKNOWN, "three", "wait"), 1);
 	/* Its row is not found where it was. */
-	findings_clear(&findings, "c");
-	findings_clear(&findings, "c");
+	findings_clear(&findings, FINDING_IRQS_UNKNOWN);
+	findings_clear(&findings, FINDING_IRQS_UNKNOWN);
 	assert_int_equal(findings.nr, 1);
-	assert_int_equal(nr_of("a", "one", "do this"), 1);
+	assert_int_equal(nr_of(FINDING_GRANT_LOST, "one", "do this"), 1);
+}
+
+static void every_kind_has_room(void **state)
+{
+	for (unsigned int i = 0; i < MAX_FINDINGS_ADDED; i++)
+		findings_add(&findings, FINDING_GRANT_LOST, "one", "do this");
+	for (enum finding kind = 0; kind < FINDING_NR; kind++)
+		if (kind != FINDING_GRANT_LOST)
+			findings_put(&findings, kind, "one", "do this");
+	assert_int_equal(nr_of(FINDING_GRANT_LOST, "one", "do this"), MAX_FINDINGS_ADDED);
+	for (enum finding kind = 0; kind < FINDING_NR; kind++)
+		assert_true(nr_of(kind, "one", "do this") >= 1);
 }
 
 static void a_full_list_drops_further_findings(void **state)
 {
-	char name[16];
-
-	for (unsigned int i = 0; i < MAX_FINDINGS + 3; i++) {
-		snprintf(name, sizeof(name), "%u", i);
-		findings_put(&findings, name, "one", "do this");
-	}
+	for (unsigned int i = 0; i < MAX_FINDINGS + 3; i++)
+		findings_add(&findings, i % 2 ? FINDING_GRANT_LOST : FINDING_CPUS_CHANGED, "one",
+			     "do this");
 	assert_int_equal(findings.nr, MAX_FINDINGS);
-	snprintf(name, sizeof(name), "%u", MAX_FINDINGS - 1);
-	assert_int_equal(nr_of(name, "one", "do this"), 1);
-	findings_put(&findings, "0", "two", "do this");
-	assert_int_equal(nr_of("0", "two", "do this"), 1);
+	findings_put(&findings, FINDING_IRQS_UNKNOWN, "one", "do this");
+	assert_int_equal(nr_of(FINDING_IRQS_UNKNOWN, "one", "do this"), 0);
+	findings_put(&findings, FINDING_GRANT_LOST, "two", "do this");
+	assert_int_equal(nr_of(FINDING_GRANT_LOST, "two", "do this"), 1);
+}
+
+static void every_kind_has_a_name_of_its_own(void **state)
+{
+	for (enum finding a = 0; a < FINDING_NR; a++) {
+		const char *name = finding_name(a);
+
+		assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_"),
+				 strlen(name));
+		assert_true(*name);
+		for (enum finding b = 0; b < a; b++)
+			assert_string_not_equal(name, finding_name(b));
+	}
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
@@ -107,9 +128,11 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_finding_has_one_row),
 		TEST(the_latest_words_replace_the_earlier_ones),
-		TEST(a_name_may_occur_several_times),
+		TEST(a_kind_may_occur_several_times),
 		TEST(only_what_is_cleared_is_gone),
+		TEST(every_kind_has_room),
 		TEST(a_full_list_drops_further_findings),
+		TEST(every_kind_has_a_name_of_its_own),
 	};
 
 	log_open("test", LOG_LEVEL_ERR);

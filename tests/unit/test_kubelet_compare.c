@@ -19,7 +19,7 @@
 
 struct scene {
 	struct discovery discovery;
-	struct finding_row rows[FOUND_NR];
+	struct discovery_verdict verdict;
 };
 
 /* A kubelet's file as of version 2; a checksum of 0 is accepted. */
@@ -54,7 +54,7 @@ static struct discovered_cgroup *add(struct scene *scene, enum kubepods_kind kin
 
 static void compare(struct scene *scene)
 {
-	assert_int_equal(discovery_compare(&scene->discovery, scene->rows), 0);
+	assert_int_equal(discovery_compare(&scene->discovery, &scene->verdict), 0);
 }
 
 /* Exactly these findings, as a set of bits. */
@@ -62,19 +62,19 @@ static void assert_found(struct scene *scene, unsigned int wanted)
 {
 	compare(scene);
 	for (enum discovery_finding i = 0; i < FOUND_NR; i++) {
-		const struct finding_row *row = &scene->rows[i];
+		const struct finding_row *row = &scene->verdict.rows[i];
 
-		if ((*row->message != '\0') != (wanted >> i & 1))
-			fail_msg("%s: '%s'", row->name, row->message);
-		assert_string_equal(row->name, discovery_finding_name(i));
-		assert_int_equal(*row->message != '\0', *row->remedy != '\0');
+		if (scene->verdict.is_found[i] != (wanted >> i & 1))
+			fail_msg("%s: '%s'", finding_name(row->kind), row->message);
+		assert_int_equal(*row->message != '\0', scene->verdict.is_found[i]);
+		assert_int_equal(*row->remedy != '\0', scene->verdict.is_found[i]);
 	}
 }
 
 static void assert_says(struct scene *scene, enum discovery_finding finding, const char *text)
 {
-	if (!strstr(scene->rows[finding].message, text))
-		fail_msg("'%s' is not in '%s'", text, scene->rows[finding].message);
+	if (!strstr(scene->verdict.rows[finding].message, text))
+		fail_msg("'%s' is not in '%s'", text, scene->verdict.rows[finding].message);
 }
 
 static int set_up(void **state)
@@ -94,8 +94,8 @@ static int tear_down(void **state)
 
 static void assert_says_not(struct scene *scene, enum discovery_finding finding, const char *text)
 {
-	if (strstr(scene->rows[finding].message, text))
-		fail_msg("'%s' is in '%s'", text, scene->rows[finding].message);
+	if (strstr(scene->verdict.rows[finding].message, text))
+		fail_msg("'%s' is in '%s'", text, scene->verdict.rows[finding].message);
 }
 
 #define DB_ENTRY "\"" DB "\":{\"postgres\":\"2-3\"}"

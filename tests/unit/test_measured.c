@@ -243,10 +243,10 @@ static void tick_for(unsigned int seconds)
 	}
 }
 
-static const char *finding_of(const char *name)
+static const char *finding_of(enum finding kind)
 {
 	for (uint32_t i = 0; i < controller->findings.nr; i++)
-		if (!strcmp(controller->findings.rows[i].name, name))
+		if (controller->findings.rows[i].kind == kind)
 			return controller->findings.rows[i].message;
 	return NULL;
 }
@@ -277,22 +277,22 @@ static void other_cpus_than_the_runtime_was_told_are_found(void **state)
 	make_pod_a();
 	/* The runtime takes its time. */
 	tick_for(4);
-	assert_null(finding_of("runtime_cpus_differ"));
+	assert_null(finding_of(FINDING_RUNTIME_CPUS_DIFFER));
 	tick_for(2);
-	assert_string_equal(finding_of("runtime_cpus_differ"),
+	assert_string_equal(finding_of(FINDING_RUNTIME_CPUS_DIFFER),
 			    "1 container of the runtime has other CPUs than it was told, first "
 			    "main of pod default/a: told 2-3, has 2-15");
 	write_cpus("kubepods/poda/1", "2-3");
 	tick_for(1);
-	assert_null(finding_of("runtime_cpus_differ"));
+	assert_null(finding_of(FINDING_RUNTIME_CPUS_DIFFER));
 	/* Less than it was told is no better. */
 	write_cpus("kubepods/poda/1", "2");
 	tick_for(6);
-	assert_non_null(finding_of("runtime_cpus_differ"));
+	assert_non_null(finding_of(FINDING_RUNTIME_CPUS_DIFFER));
 	/* But nobody has a CPU that is offline. */
 	tell_online(controller, "0-2,4-15");
 	tick_for(1);
-	assert_null(finding_of("runtime_cpus_differ"));
+	assert_null(finding_of(FINDING_RUNTIME_CPUS_DIFFER));
 }
 
 /* Twenty containers take two seconds. */
@@ -311,7 +311,7 @@ static void many_containers_are_compared_in_turn(void **state)
 		create_with("a", id, id, path, 500);
 	}
 	tick_for(8);
-	assert_non_null(strstr(finding_of("runtime_cpus_differ"), "20 containers"));
+	assert_non_null(strstr(finding_of(FINDING_RUNTIME_CPUS_DIFFER), "20 containers"));
 }
 
 static void a_pod_that_ends_is_not_counted_any_more(void **state)

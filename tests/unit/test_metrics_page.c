@@ -710,8 +710,8 @@ static void findings_of_one_name_have_one_series(void **state)
 	struct text page cleanup_text = {0};
 	const char *first;
 
-	findings_add(&controller->findings, "grant_lost", "one", "do this");
-	findings_add(&controller->findings, "grant_lost", "another", "do this");
+	findings_add(&controller->findings, FINDING_GRANT_LOST, "one", "do this");
+	findings_add(&controller->findings, FINDING_GRANT_LOST, "another", "do this");
 	assert_int_equal(faces->metrics(faces->self, false, &page), 0);
 	first = strstr(page.data, line);
 	assert_non_null(first);

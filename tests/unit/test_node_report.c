@@ -325,29 +325,20 @@ static void a_root_that_cannot_be_set_up_is_not_ready(void **state)
 
 /* --- findings of others ----------------------------------------------------------------------------- */
 
-static void findings_are_raised_and_cleared_by_name(void **state)
+static void findings_are_raised_and_cleared_by_kind(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
 
-	controller_finding(controller, "first", "one", "do a");
-	controller_finding(controller, "second", "two", "do b");
-	controller_finding(controller, "first", "changed", "do c");
-	assert_int_equal(nr_findings(controller, "first", ""), 1);
-	assert_int_equal(nr_findings(controller, "first", "changed"), 1);
-	controller_clear_finding(controller, "first");
-	assert_int_equal(nr_findings(controller, "first", ""), 0);
-	assert_int_equal(nr_findings(controller, "second", "two"), 1);
-	controller_clear_finding(controller, "never raised");
-	assert_int_equal(nr_findings(controller, "second", "two"), 1);
-	/* More than there is room for are not listed, and harm nobody. */
-	for (int i = 0; i < 100; i++) {
-		char name[32];
-
-		snprintf(name, sizeof(name), "many-%d", i);
-		controller_finding(controller, name, "m", "r");
-	}
-	assert_int_equal(nr_findings(controller, "second", "two"), 1);
-	assert_int_equal(nr_findings(controller, "many-0", ""), 1);
+	controller_finding(controller, FINDING_GRANT_LOST, "one", "do a");
+	controller_finding(controller, FINDING_CPUS_CHANGED, "two", "do b");
+	controller_finding(controller, FINDING_GRANT_LOST, "changed", "do c");
+	assert_int_equal(nr_findings(controller, "grant_lost", ""), 1);
+	assert_int_equal(nr_findings(controller, "grant_lost", "changed"), 1);
+	controller_clear_finding(controller, FINDING_GRANT_LOST);
+	assert_int_equal(nr_findings(controller, "grant_lost", ""), 0);
+	assert_int_equal(nr_findings(controller, "cpus_changed", "two"), 1);
+	controller_clear_finding(controller, FINDING_IRQS_UNKNOWN);
+	assert_int_equal(nr_findings(controller, "cpus_changed", "two"), 1);
 	controller_free(controller);
 }
 
@@ -356,8 +347,8 @@ static void a_remedy_may_change_alone(void **state)
 	struct controller *controller = start_node(&fake_side_port);
 	struct json_object *node, *finding;
 
-	controller_finding(controller, "name", "message", "old remedy");
-	controller_finding(controller, "name", "message", "new remedy");
+	controller_finding(controller, FINDING_GRANT_LOST, "message", "old remedy");
+	controller_finding(controller, FINDING_GRANT_LOST, "message", "new remedy");
 	node = query(controller, "node");
 	finding = json_object_array_get_idx(json_object_object_get(node, "findings"), 0);
 	assert_string_equal(json_object_get_string(json_object_object_get(finding, "remedy")),
@@ -560,7 +551,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_root_that_cannot_be_set_up_is_not_ready,
 						set_up_node, tear_down),
-		cmocka_unit_test_setup_teardown(findings_are_raised_and_cleared_by_name,
+		cmocka_unit_test_setup_teardown(findings_are_raised_and_cleared_by_kind,
 						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_remedy_may_change_alone, set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_container_is_shown_as_it_runs, set_up_node,

@@ -163,10 +163,10 @@ static void assert_has(const char *list)
 	assert_string_equal(fake_find(CGROUP)->files[GROUP_CPUSET_CPUS], list);
 }
 
-static bool has_finding(const char *name)
+static bool has_finding(enum finding kind)
 {
 	for (uint32_t i = 0; i < controller->findings.nr; i++)
-		if (!strcmp(controller->findings.rows[i].name, name))
+		if (controller->findings.rows[i].kind == kind)
 			return true;
 	return false;
 }
@@ -190,7 +190,7 @@ static void a_cpuset_that_another_wrote_is_put_back(void **state)
 	tick_for(20);
 	assert_int_equal(port.nr_writes, 1);
 	assert_int_equal(nr_repaired(), 1);
-	assert_false(has_finding("runtime_cpus_differ"));
+	assert_false(has_finding(FINDING_RUNTIME_CPUS_DIFFER));
 }
 
 /* Whoever wrote it may have done so through the runtime, with an answer that was lost. */
@@ -215,7 +215,7 @@ static void an_operator_may_leave_it(void **state)
 	write_cpus("0-15");
 	tick_for(20);
 	assert_int_equal(port.nr_writes, 0);
-	assert_true(has_finding("runtime_cpus_differ"));
+	assert_true(has_finding(FINDING_RUNTIME_CPUS_DIFFER));
 }
 
 static void whoever_insists_is_named_and_put_back_more_rarely(void **state)
@@ -226,11 +226,11 @@ static void whoever_insists_is_named_and_put_back_more_rarely(void **state)
 	}
 	assert_true(port.nr_writes >= 4);
 	assert_true(port.nr_writes <= 12);
-	assert_true(has_finding("runtime_cpuset_contested"));
+	assert_true(has_finding(FINDING_RUNTIME_CPUSET_CONTESTED));
 	tick_for(600);
 	assert_has("2-3");
-	assert_false(has_finding("runtime_cpuset_contested"));
-	assert_false(has_finding("runtime_cpus_differ"));
+	assert_false(has_finding(FINDING_RUNTIME_CPUSET_CONTESTED));
+	assert_false(has_finding(FINDING_RUNTIME_CPUS_DIFFER));
 }
 
 static void a_write_that_fails_is_tried_again(void **state)
@@ -240,12 +240,12 @@ static void a_write_that_fails_is_tried_again(void **state)
 	tick_for(12);
 	assert_true(port.nr_writes >= 1);
 	assert_int_equal(nr_repaired(), 0);
-	assert_true(has_finding("runtime_cpus_differ"));
+	assert_true(has_finding(FINDING_RUNTIME_CPUS_DIFFER));
 	port.error = 0;
 	tick_for(70);
 	assert_has("2-3");
 	assert_int_equal(nr_repaired(), 1);
-	assert_false(has_finding("runtime_cpus_differ"));
+	assert_false(has_finding(FINDING_RUNTIME_CPUS_DIFFER));
 }
 
 /* The kernel holds the write up: one at a time, and whoever asks is told. */
@@ -275,7 +275,7 @@ static void what_others_own_now_is_not_put_back(void **state)
 	write_cpus("0-15");
 	tick_for(20);
 	assert_int_equal(port.nr_writes, 0);
-	assert_true(has_finding("runtime_cpus_differ"));
+	assert_true(has_finding(FINDING_RUNTIME_CPUS_DIFFER));
 }
 
 /* Another pod, which is given exclusive CPUs. */
@@ -445,7 +445,7 @@ static void what_is_right_again_is_not_written(void **state)
 	tick_for(30);
 	assert_int_equal(port.nr_writes, 0);
 	assert_int_equal(nr_repaired(), 0);
-	assert_false(has_finding("runtime_cpuset_contested"));
+	assert_false(has_finding(FINDING_RUNTIME_CPUSET_CONTESTED));
 }
 
 /* Its next reading may take a while. */
@@ -460,10 +460,10 @@ static void one_write_is_enough(void **state)
 }
 
 /* The finding's message; NULL = there is no such finding. */
-static const char *message_of(const char *name)
+static const char *message_of(enum finding kind)
 {
 	for (uint32_t i = 0; i < controller->findings.nr; i++)
-		if (!strcmp(controller->findings.rows[i].name, name))
+		if (controller->findings.rows[i].kind == kind)
 			return controller->findings.rows[i].message;
 	return NULL;
 }
@@ -474,8 +474,8 @@ static void a_write_that_fails_is_no_contest(void **state)
 	port.error = -EROFS;
 	write_cpus("0-15");
 	tick_for(60);
-	assert_false(has_finding("runtime_cpuset_contested"));
-	assert_true(has_finding("runtime_cpus_differ"));
+	assert_false(has_finding(FINDING_RUNTIME_CPUSET_CONTESTED));
+	assert_true(has_finding(FINDING_RUNTIME_CPUS_DIFFER));
 	assert_in_range(port.nr_writes, 4, 12);
 }
 
@@ -494,8 +494,8 @@ static void what_an_ancestor_limits_is_not_written(void **state)
 	groups.status = limited_status;
 	tick_for(60);
 	assert_int_equal(port.nr_writes, 0);
-	assert_true(has_finding("runtime_cpus_differ"));
-	assert_false(has_finding("runtime_cpuset_contested"));
+	assert_true(has_finding(FINDING_RUNTIME_CPUS_DIFFER));
+	assert_false(has_finding(FINDING_RUNTIME_CPUSET_CONTESTED));
 	/* What another writes there is put back nevertheless, and that is all. */
 	write_cpus("2");
 	tick_for(60);
@@ -510,7 +510,7 @@ static void insist(void)
 		write_cpus("0-15");
 		tick_for(1);
 	}
-	assert_true(has_finding("runtime_cpuset_contested"));
+	assert_true(has_finding(FINDING_RUNTIME_CPUSET_CONTESTED));
 }
 
 /* Also if none of our writes was ever seen in force. */
@@ -518,7 +518,8 @@ static void the_finding_names_the_file(void **state)
 {
 	insist();
 	assert_int_equal(nr_repaired(), 0);
-	assert_non_null(strstr(message_of("runtime_cpuset_contested"), "writes cpuset.cpus of"));
+	assert_non_null(
+		strstr(message_of(FINDING_RUNTIME_CPUSET_CONTESTED), "writes cpuset.cpus of"));
 }
 
 static void a_contest_ends_when_an_operator_leaves_it(void **state)
@@ -526,7 +527,7 @@ static void a_contest_ends_when_an_operator_leaves_it(void **state)
 	insist();
 	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_OFF;
 	tick_for(1);
-	assert_false(has_finding("runtime_cpuset_contested"));
+	assert_false(has_finding(FINDING_RUNTIME_CPUSET_CONTESTED));
 }
 
 static void a_contest_ends_with_the_session(void **state)
@@ -536,7 +537,7 @@ static void a_contest_ends_with_the_session(void **state)
 	insist();
 	sink->ended(sink->self);
 	tick_for(1);
-	assert_false(has_finding("runtime_cpuset_contested"));
+	assert_false(has_finding(FINDING_RUNTIME_CPUSET_CONTESTED));
 }
 
 /* Where containers are found, another file tells this. */
@@ -545,7 +546,7 @@ static void the_contest_of_found_containers_is_left_alone(void **state)
 	*config.sources.nri = '\0';
 	ctl_runtime_contested(controller, "1", GROUP_CPUSET_CPUS, 5);
 	tick_for(1);
-	assert_true(has_finding("runtime_cpuset_contested"));
+	assert_true(has_finding(FINDING_RUNTIME_CPUSET_CONTESTED));
 }
 
 /* A container that has ended has no CPUs that anybody could have seen. */
@@ -584,7 +585,7 @@ static void a_contest_ends_below_an_ancestor_that_limits(void **state)
 	groups.status = limited_status;
 	tick_for(600);
 	assert_has("2-3");
-	assert_false(has_finding("runtime_cpuset_contested"));
+	assert_false(has_finding(FINDING_RUNTIME_CPUSET_CONTESTED));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)

@@ -75,13 +75,13 @@ static void node_sums_up(void **state)
 {
 	const struct stage *stage = *state;
 	const struct finding_row finding = {
-		.name = "tier1_not_held", .message = "why", .remedy = "what"};
+		.kind = FINDING_TIER1_NOT_HELD, .message = "why", .remedy = "what"};
 	const struct view_node row = {.source = "agent",
 				      .ready = 0,
 				      .not_ready = "a reason",
 				      .nr_findings = 1,
 				      .findings = &finding};
-	const struct finding_row no_remedy = {.name = "lost", .message = "it is so"};
+	const struct finding_row no_remedy = {.kind = FINDING_GRANT_LOST, .message = "it is so"};
 	const struct view_node full = {.source = "agent",
 				       .mode = "allocate",
 				       .kernel = "6.12.0",

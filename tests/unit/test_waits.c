@@ -65,7 +65,7 @@ static void expect_wait(const char *wanted)
 static const char *remedy(void)
 {
 	for (uint32_t i = 0; i < controller->findings.nr; i++)
-		if (!strcmp(controller->findings.rows[i].name, "operation_waiting"))
+		if (controller->findings.rows[i].kind == FINDING_OPERATION_WAITING)
 			return controller->findings.rows[i].remedy;
 	return "";
 }

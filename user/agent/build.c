@@ -362,7 +362,7 @@ int build_new_controller(struct agent *agent)
 		log_err(0, "config: %s", *error ? error : strerror(-r));
 	else if (agent->options.task == TASK_SERVE && !agent->pressure && !agent->options.no_bpf &&
 		 !is_observing(agent))
-		controller_finding(agent->controller, "pressure_absent",
+		controller_finding(agent->controller, FINDING_PRESSURE_ABSENT,
 				   "the BPF program that reads pressure could not be loaded",
 				   "see the log; everything else works");
 	return r;
@@ -413,10 +413,10 @@ static void tell_runtime(void *data, const struct plugin_status *status)
 	struct agent *agent = data;
 
 	if (status->state == PLUGIN_READY)
-		controller_clear_finding(agent->controller, "runtime_not_connected");
+		controller_clear_finding(agent->controller, FINDING_RUNTIME_NOT_CONNECTED);
 	else
-		controller_finding(agent->controller, "runtime_not_connected", status->message,
-				   status->remedy);
+		controller_finding(agent->controller, FINDING_RUNTIME_NOT_CONNECTED,
+				   status->message, status->remedy);
 }
 
 static int start_kubepods(struct agent *agent)

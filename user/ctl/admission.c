@@ -462,14 +462,14 @@ static void tell_unlisted(struct controller *controller)
 	char message[ROW_DETAIL_MAX];
 
 	if (!controller->admission.refusals.nr_unlisted) {
-		findings_clear(&controller->findings, "refusals_not_listed");
+		findings_clear(&controller->findings, FINDING_REFUSALS_NOT_LISTED);
 		return;
 	}
 	snprintf(message, sizeof(message),
 		 "%u more pod%s refused; only the first %d are listed with the reason",
 		 controller->admission.refusals.nr_unlisted,
 		 controller->admission.refusals.nr_unlisted == 1 ? " is" : "s are", MAX_REFUSED);
-	findings_put(&controller->findings, "refusals_not_listed", message,
+	findings_put(&controller->findings, FINDING_REFUSALS_NOT_LISTED, message,
 		     "remove manifests listed by `pinfold pod refused` that cannot fit; the "
 		     "agent decides the others again when a pod ends");
 }

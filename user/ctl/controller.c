@@ -147,9 +147,9 @@ static void on_hotplug(void *self, const struct cpuset *online)
 		 "CPUs %.60s were online when the agent started, now CPUs %.60s are%s", then, now,
 		 reserved);
 	if (cpuset_equal(&controller->topology->all, &controller->online))
-		findings_clear(&controller->findings, "cpus_changed");
+		findings_clear(&controller->findings, FINDING_CPUS_CHANGED);
 	else
-		findings_put(&controller->findings, "cpus_changed", message,
+		findings_put(&controller->findings, FINDING_CPUS_CHANGED, message,
 			     *reserved
 				     ? "bring the reserved CPUs online: without them pinfoldd may "
 				       "refuse to start again"
@@ -455,15 +455,15 @@ const struct store_sink *controller_store_sink(struct controller *controller)
 	return &controller->store_sink;
 }
 
-void controller_finding(struct controller *controller, const char *name, const char *message,
+void controller_finding(struct controller *controller, enum finding kind, const char *message,
 			const char *remedy)
 {
-	findings_put(&controller->findings, name, message, remedy);
+	findings_put(&controller->findings, kind, message, remedy);
 }
 
-void controller_clear_finding(struct controller *controller, const char *name)
+void controller_clear_finding(struct controller *controller, enum finding kind)
 {
-	findings_clear(&controller->findings, name);
+	findings_clear(&controller->findings, kind);
 }
 
 const struct runtime_sink *controller_runtime_sink(struct controller *controller)
@@ -492,7 +492,7 @@ int controller_start(struct controller *controller)
 		if (r) {
 			controller->ports.kernel = NULL;
 			guard_lose(&controller->guard);
-			findings_put(&controller->findings, "kernel_side_absent",
+			findings_put(&controller->findings, FINDING_KERNEL_SIDE_ABSENT,
 				     "the BPF programs could not be loaded",
 				     "see `pinfold feature` and the log; the agent still applies "
 				     "and repairs cpusets");

@@ -117,9 +117,9 @@ const struct runtime_sink *controller_runtime_sink(struct controller *controller
 const struct faces_port *controller_faces(struct controller *controller);
 
 /* A finding that main raises; it remains until cleared. */
-void controller_finding(struct controller *controller, const char *name, const char *message,
+void controller_finding(struct controller *controller, enum finding kind, const char *message,
 			const char *remedy);
 /* It no longer applies; has no effect if it was not raised. */
-void controller_clear_finding(struct controller *controller, const char *name);
+void controller_clear_finding(struct controller *controller, enum finding kind);
 
 #endif

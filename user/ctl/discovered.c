@@ -81,20 +81,22 @@ static void tell_changes(struct controller *controller, const struct discovery *
 
 static void tell_findings(struct controller *controller)
 {
-	struct finding_row rows[FOUND_NR];
-	int r = discovery_compare(&controller->discovered.last, rows);
+	struct discovery_verdict verdict;
+	int r = discovery_compare(&controller->discovered.last, &verdict);
 
 	if (r) {
 		log_err(r, "ctl: the findings of the scan before remain");
 		return;
 	}
 	for (uint32_t i = 0; i < FOUND_NR; i++) {
+		const struct finding_row *row = &verdict.rows[i];
+
 		/* How many there are may change with each scan; the journal gets the first. */
-		if (*rows[i].message)
-			findings_update(&controller->findings, rows[i].name, rows[i].message,
-					rows[i].remedy);
+		if (verdict.is_found[i])
+			findings_update(&controller->findings, row->kind, row->message,
+					row->remedy);
 		else
-			findings_clear(&controller->findings, rows[i].name);
+			findings_clear(&controller->findings, row->kind);
 	}
 }
 
@@ -104,13 +106,13 @@ static void tell_findings(struct controller *controller)
  */
 static void tell_plan(struct controller *controller)
 {
-	static const char name[] = "guard_without_plan";
+	const enum finding kind = FINDING_GUARD_WITHOUT_PLAN;
 	const struct discovery *last = &controller->discovered.last;
 	char message[ROW_DETAIL_MAX];
 
 	if (controller->options.config->mode != MODE_GUARD || discovery_is_static(last) ||
 	    last->cpu_file.presence == KUBELET_STATE_UNUSABLE) {
-		findings_clear(&controller->findings, name);
+		findings_clear(&controller->findings, kind);
 		return;
 	}
 	if (last->cpu_file.presence == KUBELET_STATE_ABSENT)
@@ -122,7 +124,7 @@ static void tell_plan(struct controller *controller)
 			 "the kubelet's policy in %.180s is %.16s: it gives no container exclusive "
 			 "CPUs, so there is nothing to compare with",
 			 last->cpu_file.path, last->state.policy);
-	findings_put(&controller->findings, name, message,
+	findings_put(&controller->findings, kind, message,
 		     "set cpuManagerPolicy: static in the kubelet's configuration and "
 		     "sources.kubeletDirectory to its root directory, or use another mode");
 }

@@ -15,15 +15,16 @@
 #define MENDED_TOLD_NS (15ULL * 60 * 1000000000ULL)
 
 static const struct {
-	const char *finding, *message, *remedy; /* the message is followed by what differed */
+	enum finding finding;
+	const char *message, *remedy; /* the message is followed by what differed */
 } mendings[MENDED_NR] = {
 	[MENDED_CONFIG] =
-		{"guard_changed",
+		{FINDING_GUARD_CHANGED,
 		 "another process changed the guard in the kernel; the agent reverted it",
 		 "find out which process writes to the pinned maps or to the sysctl named "
 		 "here; use `pinfold guard release` to release the guard"},
 	[MENDED_PINS] =
-		{"guard_pins",
+		{FINDING_GUARD_PINS,
 		 "another process changed pins of the BPF programs; the agent restored them",
 		 "find out which process changes /sys/fs/bpf; without its pins the guard "
 		 "ends when the agent ends"},
@@ -33,19 +34,19 @@ static void tell_mended(struct controller *controller, const struct guard_status
 			enum guard_mending what)
 {
 	struct event_record event = EVENT_RECORD(EVENT_FINDING);
-	const char *name = mendings[what].finding;
+	const enum finding kind = mendings[what].finding;
 	uint64_t now = clock_now_ns(controller->ports.clock);
 
 	if (status->nr_mended[what] == controller->guard.told_mended[what]) {
 		if (now - controller->guard.mended_ns[what] >= MENDED_TOLD_NS)
-			findings_clear(&controller->findings, name);
+			findings_clear(&controller->findings, kind);
 		return;
 	}
 	controller->guard.told_mended[what] = status->nr_mended[what];
 	controller->guard.mended_ns[what] = now;
 	snprintf(event.finding, sizeof(event.finding), "%s: %.200s", mendings[what].message,
 		 status->mended[what]);
-	findings_put(&controller->findings, name, event.finding, mendings[what].remedy);
+	findings_put(&controller->findings, kind, event.finding, mendings[what].remedy);
 	event_log_record(&controller->events, &event);
 	controller->guard.is_test_due |= what == MENDED_CONFIG;
 	/* A process that wrote one map may have written others, which are not read back. */
@@ -69,19 +70,19 @@ static void word_outage(const struct guard_status *status, char *text, size_t si
 
 static void tell_outage(struct controller *controller, const struct guard_status *status)
 {
-	static const char name[] = "agent_outage";
+	const enum finding kind = FINDING_AGENT_OUTAGE;
 	struct event_record event = EVENT_RECORD(EVENT_FINDING);
 	uint64_t now = clock_now_ns(controller->ports.clock);
 
 	if (status->nr_outages == controller->guard.told_outages) {
 		if (now - controller->guard.outage_told_ns >= MENDED_TOLD_NS)
-			findings_clear(&controller->findings, name);
+			findings_clear(&controller->findings, kind);
 		return;
 	}
 	controller->guard.told_outages = status->nr_outages;
 	controller->guard.outage_told_ns = now;
 	word_outage(status, event.finding, sizeof(event.finding));
-	findings_put(&controller->findings, name, event.finding,
+	findings_put(&controller->findings, kind, event.finding,
 		     "find out who stops, freezes or throttles pinfoldd, or what keeps the node "
 		     "from running it");
 	event_log_record(&controller->events, &event);
@@ -89,7 +90,7 @@ static void tell_outage(struct controller *controller, const struct guard_status
 
 static void tell_release(struct controller *controller, const struct guard_status *status)
 {
-	static const char name[] = "guard_released";
+	const enum finding kind = FINDING_GUARD_RELEASED;
 	struct event_record event = EVENT_RECORD(EVENT_GUARD_RELEASE);
 
 	if (status->released != controller->guard.told_release) {
@@ -98,10 +99,10 @@ static void tell_release(struct controller *controller, const struct guard_statu
 	}
 	controller->guard.told_release = status->released;
 	if (!status->released) {
-		findings_clear(&controller->findings, name);
+		findings_clear(&controller->findings, kind);
 		return;
 	}
-	findings_put(&controller->findings, name,
+	findings_put(&controller->findings, kind,
 		     "an operator has released the guard (`pinfold guard release`): it denies "
 		     "nothing and only records violations",
 		     "end the release with `pinfold guard arm`; a reload or a restart of "
@@ -138,15 +139,15 @@ static void word_frozen(const struct guard_status *status, char *text, size_t si
 
 static void tell_frozen(struct controller *controller, const struct guard_status *status)
 {
-	static const char name[] = "guard_frozen";
+	const enum finding kind = FINDING_GUARD_FROZEN;
 	char text[ROW_DETAIL_MAX];
 
 	if (!*status->frozen_map) {
-		findings_clear(&controller->findings, name);
+		findings_clear(&controller->findings, kind);
 		return;
 	}
 	word_frozen(status, text, sizeof(text));
-	findings_put(&controller->findings, name, text,
+	findings_put(&controller->findings, kind, text,
 		     "restart pinfoldd, which replaces the map and its programs without a gap");
 }
 
@@ -157,16 +158,16 @@ static bool is_observing(const struct controller *controller)
 
 static void tell_unprotected(struct controller *controller, const struct guard_status *status)
 {
-	static const char name[] = "guard_files_unprotected";
+	const enum finding kind = FINDING_GUARD_FILES_UNPROTECTED;
 	const struct config *config = controller->options.config;
 
 	if (*status->unprotected && !is_observing(controller) &&
 	    config->enforcement.guard[ASPECT_GUARD_FILES] != ENFORCEMENT_OFF)
-		findings_put(&controller->findings, name, status->unprotected,
+		findings_put(&controller->findings, kind, status->unprotected,
 			     "report this kernel, or set enforcement.guardFiles to off; while the "
 			     "agent runs, it reverts changes of the pins");
 	else
-		findings_clear(&controller->findings, name);
+		findings_clear(&controller->findings, kind);
 }
 
 /* --- readiness ----------------------------------------------------------------------------------- */
@@ -259,9 +260,9 @@ void ctl_tell_guard(struct controller *controller)
 		return;
 	/* An observer denies nothing, so a guard that does not is no finding. */
 	if (status.state == GUARD_ACTIVE || is_observing(controller))
-		findings_clear(&controller->findings, "guard_not_active");
+		findings_clear(&controller->findings, FINDING_GUARD_NOT_ACTIVE);
 	else
-		findings_put(&controller->findings, "guard_not_active", status.reason,
+		findings_put(&controller->findings, FINDING_GUARD_NOT_ACTIVE, status.reason,
 			     status.remedy);
 	/* When the guard is on again, the result of a test made while it was off is outdated. */
 	controller->guard.is_test_due |= controller->guard.was_switched_off &&
@@ -274,11 +275,11 @@ void ctl_tell_guard(struct controller *controller)
 	for (enum guard_mending what = 0; what < MENDED_NR; what++)
 		tell_mended(controller, &status, what);
 	if (*status.unpinned)
-		findings_put(&controller->findings, "guard_not_pinned", status.unpinned,
+		findings_put(&controller->findings, FINDING_GUARD_NOT_PINNED, status.unpinned,
 			     "mount bpffs at /sys/fs/bpf (mount -t bpf bpf /sys/fs/bpf); the "
 			     "agent then pins them within a second");
 	else
-		findings_clear(&controller->findings, "guard_not_pinned");
+		findings_clear(&controller->findings, FINDING_GUARD_NOT_PINNED);
 }
 
 void ctl_test_guard(struct controller *controller)

@@ -104,13 +104,13 @@ static void tell_unread(struct controller *controller, int result)
 	char message[ROW_DETAIL_MAX];
 
 	if (!result) {
-		findings_clear(&controller->findings, "host_groups_unknown");
+		findings_clear(&controller->findings, FINDING_HOST_GROUPS_UNKNOWN);
 		return;
 	}
 	snprintf(message, sizeof(message),
 		 "cannot read the cgroups of the host, so their CPU lists stay as they are: %s",
 		 strerror(-result));
-	findings_put(&controller->findings, "host_groups_unknown", message,
+	findings_put(&controller->findings, FINDING_HOST_GROUPS_UNKNOWN, message,
 		     "see whether /sys/fs/cgroup, and host.json in stateDirectory, can be read");
 }
 
@@ -120,14 +120,14 @@ static void tell_unsaved(struct controller *controller)
 	char message[ROW_DETAIL_MAX];
 
 	if (!report->error) {
-		findings_clear(&controller->findings, "host_originals_unusable");
+		findings_clear(&controller->findings, FINDING_HOST_ORIGINALS_UNUSABLE);
 		return;
 	}
 	if (report->error == -EBADMSG) {
 		snprintf(message, sizeof(message), "the host's cgroups are left alone: %.240s",
 			 report->problem);
 		findings_put(
-			&controller->findings, "host_originals_unusable", message,
+			&controller->findings, FINDING_HOST_ORIGINALS_UNUSABLE, message,
 			"restart the machine, or remove the file and start pinfoldd again; then "
 			"lists that an earlier agent wrote stay");
 		return;
@@ -135,7 +135,7 @@ static void tell_unsaved(struct controller *controller)
 	snprintf(message, sizeof(message),
 		 "cannot save which cgroups of the host have a CPU list, so none is written: %s",
 		 strerror(-report->error));
-	findings_put(&controller->findings, "host_originals_unusable", message,
+	findings_put(&controller->findings, FINDING_HOST_ORIGINALS_UNUSABLE, message,
 		     "see whether stateDirectory can be written");
 }
 
@@ -144,10 +144,10 @@ static void tell_failed(struct controller *controller)
 	const struct host_report *report = &controller->host.report;
 
 	if (!report->nr_failed) {
-		findings_clear(&controller->findings, "host_groups_not_held");
+		findings_clear(&controller->findings, FINDING_HOST_GROUPS_NOT_HELD);
 		return;
 	}
-	findings_put(&controller->findings, "host_groups_not_held", report->failure,
+	findings_put(&controller->findings, FINDING_HOST_GROUPS_NOT_HELD, report->failure,
 		     "remove the cause; it is tried again every 10 s, and until then tasks of this "
 		     "group may run on exclusive CPUs");
 }
@@ -158,7 +158,7 @@ static void tell_foreign(struct controller *controller)
 	char message[ROW_DETAIL_MAX], cpus[64], others[32] = "";
 
 	if (!report->nr_foreign) {
-		findings_clear(&controller->findings, "host_groups_foreign");
+		findings_clear(&controller->findings, FINDING_HOST_GROUPS_FOREIGN);
 		return;
 	}
 	cpuset_format(&controller->host.exclusive, cpus, sizeof(cpus));
@@ -169,7 +169,7 @@ static void tell_foreign(struct controller *controller)
 		 "leaves it alone",
 		 report->foreign, others, cpus, report->why_foreign);
 	findings_put(
-		&controller->findings, "host_groups_foreign", message,
+		&controller->findings, FINDING_HOST_GROUPS_FOREIGN, message,
 		"restrict its cpuset.cpus (AllowedCPUs= of a unit) to other CPUs, or empty it");
 }
 
@@ -182,7 +182,7 @@ static void tell_root_tasks(struct controller *controller)
 	if (report->count_error)
 		return;
 	if (!report->nr_processes && !report->nr_kthreads) {
-		findings_clear(&controller->findings, "host_tasks_unconfined");
+		findings_clear(&controller->findings, FINDING_HOST_TASKS_UNCONFINED);
 		return;
 	}
 	cpuset_format(&controller->host.exclusive, cpus, sizeof(cpus));
@@ -193,7 +193,7 @@ static void tell_root_tasks(struct controller *controller)
 		report->nr_processes, report->nr_processes == 1 ? "" : "es", report->nr_kthreads,
 		report->nr_kthreads == 1 ? "" : "s", cpus);
 	findings_put(
-		&controller->findings, "host_tasks_unconfined", message,
+		&controller->findings, FINDING_HOST_TASKS_UNCONFINED, message,
 		"set 'enforcement: {strangers: enforce}', which moves them, or give each process "
 		"a cgroup of its own");
 }

@@ -187,12 +187,12 @@ static void tell_unreleased(struct controller *controller, int error)
 	char message[ROW_DETAIL_MAX];
 
 	if (!error) {
-		findings_clear(&controller->findings, "irqbalance_not_released");
+		findings_clear(&controller->findings, FINDING_IRQBALANCE_NOT_RELEASED);
 		return;
 	}
 	snprintf(message, sizeof(message),
 		 "irqbalance cannot be told which CPUs it spared before: %s", strerror(-error));
-	findings_put(&controller->findings, "irqbalance_not_released", message,
+	findings_put(&controller->findings, FINDING_IRQBALANCE_NOT_RELEASED, message,
 		     "it is tried again; restart irqbalance if that does not help");
 }
 
@@ -201,7 +201,7 @@ static void tell_irqbalance(struct controller *controller, const struct irq_repo
 	char exclusive[128], message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
 
 	if (controller->steering.mode != IRQ_STEER || report->irqbalance != IRQBALANCE_CONTENDS) {
-		findings_clear(&controller->findings, "irqbalance_contends");
+		findings_clear(&controller->findings, FINDING_IRQBALANCE_CONTENDS);
 		return;
 	}
 	cpuset_format(&controller->steering.exclusive, exclusive, sizeof(exclusive));
@@ -215,7 +215,7 @@ static void tell_irqbalance(struct controller *controller, const struct irq_repo
 		 "set IRQBALANCE_BANNED_CPULIST to all CPUs that may become exclusive, now %.120s, "
 		 "in the environment of irqbalance and restart it, or stop irqbalance",
 		 exclusive);
-	findings_put(&controller->findings, "irqbalance_contends", message, remedy);
+	findings_put(&controller->findings, FINDING_IRQBALANCE_CONTENDS, message, remedy);
 }
 
 static void tell_originals(struct controller *controller, const struct irq_report *report)
@@ -223,7 +223,7 @@ static void tell_originals(struct controller *controller, const struct irq_repor
 	char message[ROW_DETAIL_MAX];
 
 	if (!report->error) {
-		findings_clear(&controller->findings, "irq_originals_unusable");
+		findings_clear(&controller->findings, FINDING_IRQ_ORIGINALS_UNUSABLE);
 		return;
 	}
 	if (report->error == -EBADMSG) {
@@ -232,7 +232,7 @@ static void tell_originals(struct controller *controller, const struct irq_repor
 			 "%.200s",
 			 report->problem);
 		findings_put(
-			&controller->findings, "irq_originals_unusable", message,
+			&controller->findings, FINDING_IRQ_ORIGINALS_UNUSABLE, message,
 			"restart the machine, which resets the masks, or remove irqs.json from "
 			"stateDirectory and restart pinfoldd to take the present masks for the "
 			"original ones");
@@ -241,7 +241,7 @@ static void tell_originals(struct controller *controller, const struct irq_repor
 	snprintf(message, sizeof(message),
 		 "the original masks of interrupts cannot be saved, so no mask is changed: %s",
 		 strerror(-report->error));
-	findings_put(&controller->findings, "irq_originals_unusable", message,
+	findings_put(&controller->findings, FINDING_IRQ_ORIGINALS_UNUSABLE, message,
 		     "check the disk and the permissions of stateDirectory");
 }
 
@@ -260,7 +260,7 @@ static void tell_exposed(struct controller *controller, const struct irq_report 
 			first = &report->rows[i];
 	}
 	if (!nr || controller->steering.mode != IRQ_STEER) {
-		findings_clear(&controller->findings, "irqs_on_exclusive_cpus");
+		findings_clear(&controller->findings, FINDING_IRQS_ON_EXCLUSIVE_CPUS);
 		return;
 	}
 	/* One whose handler went away has no name. */
@@ -271,7 +271,7 @@ static void tell_exposed(struct controller *controller, const struct irq_report 
 		 nr, nr == 1 ? "" : "s", nr == 1 ? "es" : "", *first->name ? first->name : number,
 		 first->exclusive);
 	ctl_irq_remedy(controller, first, remedy, sizeof(remedy));
-	findings_put(&controller->findings, "irqs_on_exclusive_cpus", message, remedy);
+	findings_put(&controller->findings, FINDING_IRQS_ON_EXCLUSIVE_CPUS, message, remedy);
 }
 
 static void tell_unread(struct controller *controller, int error)
@@ -279,13 +279,13 @@ static void tell_unread(struct controller *controller, int error)
 	char message[ROW_DETAIL_MAX];
 
 	if (!error) {
-		findings_clear(&controller->findings, "irqs_unknown");
+		findings_clear(&controller->findings, FINDING_IRQS_UNKNOWN);
 		return;
 	}
 	snprintf(message, sizeof(message),
 		 "cannot read the masks of interrupts, so none is changed: %s", strerror(-error));
 	findings_put(
-		&controller->findings, "irqs_unknown", message,
+		&controller->findings, FINDING_IRQS_UNKNOWN, message,
 		"see whether /proc/irq, /proc/interrupts and irqs.json in stateDirectory can be read");
 }
 

@@ -428,28 +428,28 @@ static bool has_other_ids(const struct kubelet_drift *a, const struct kubelet_dr
 	return false;
 }
 
-static void tell_or_clear(struct controller *controller, const char *name, uint32_t nr,
+static void tell_or_clear(struct controller *controller, enum finding kind, uint32_t nr,
 			  const char *message, const char *remedy)
 {
 	char text[ROW_DETAIL_MAX];
 
 	if (!nr) {
-		findings_clear(&controller->findings, name);
+		findings_clear(&controller->findings, kind);
 		return;
 	}
 	if (nr > 1)
 		snprintf(text, sizeof(text), "%.240s; and %u more", message, nr - 1);
 	else
 		text_copy(text, sizeof(text), message);
-	findings_update(&controller->findings, name, text, remedy);
+	findings_update(&controller->findings, kind, text, remedy);
 }
 
 static void tell_findings(struct controller *controller, const struct kubelet_round *round)
 {
-	tell_or_clear(controller, "kubelet_cpuset_contested", round->nr_fights, round->fight,
+	tell_or_clear(controller, FINDING_KUBELET_CPUSET_CONTESTED, round->nr_fights, round->fight,
 		      "find out why it writes the cpuset of a kubelet's container, and end that, "
 		      "or set enforcement.kubelet: report");
-	tell_or_clear(controller, "kubelet_cpuset_left", round->nr_given_up, round->given_up,
+	tell_or_clear(controller, FINDING_KUBELET_CPUSET_LEFT, round->nr_given_up, round->given_up,
 		      "compare the kubelet's log with its state file; drain the node and remove "
 		      "the file if the two stay different");
 }
@@ -464,10 +464,11 @@ static void tell_failed(struct controller *controller)
 		for (enum kubelet_file file = 0; file < KUBELET_FILE_NR; file++)
 			is_failed |= drift->containers[i].files[file].is_failed;
 	if (is_failed)
-		findings_update(&controller->findings, "kubelet_cpuset_not_repaired", drift->error,
+		findings_update(&controller->findings, FINDING_KUBELET_CPUSET_NOT_REPAIRED,
+				drift->error,
 				"see the error; the agent tries again at longer intervals");
 	else
-		findings_clear(&controller->findings, "kubelet_cpuset_not_repaired");
+		findings_clear(&controller->findings, FINDING_KUBELET_CPUSET_NOT_REPAIRED);
 	if (!is_failed)
 		*drift->error = '\0';
 }

@@ -12,7 +12,6 @@
 #include "lib/log.h"
 
 /* Finding while the cgroups cannot be reached or written by anybody. */
-#define OUT_OF_REACH "cgroups_out_of_reach"
 
 void look_doubt(struct look *look, const char *format, ...)
 {
@@ -308,12 +307,13 @@ void ctl_check_reach(struct controller *controller)
 
 	if (!groups->check(groups->self, &obstacle)) {
 		*look->obstacle = '\0';
-		findings_clear(&controller->findings, OUT_OF_REACH);
+		findings_clear(&controller->findings, FINDING_CGROUPS_OUT_OF_REACH);
 		/* Changes in the meantime were not noticed. */
 		if (was_blocked)
 			wakes_schedule(&controller->wakes, 0);
 		return;
 	}
 	snprintf(look->obstacle, sizeof(look->obstacle), "%s", obstacle.message);
-	findings_put(&controller->findings, OUT_OF_REACH, obstacle.message, obstacle.remedy);
+	findings_put(&controller->findings, FINDING_CGROUPS_OUT_OF_REACH, obstacle.message,
+		     obstacle.remedy);
 }

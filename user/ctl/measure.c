@@ -290,24 +290,22 @@ static void write_guard(struct controller *controller, struct exposition *page)
 			 kernel->groups_left_out ? kernel->groups_left_out(kernel->self) : 0);
 }
 
-static bool is_first_of_name(const struct findings *list, uint32_t index)
-{
-	for (uint32_t i = 0; i < index; i++)
-		if (!strcmp(list->rows[i].name, list->rows[index].name))
-			return false;
-	return true;
-}
-
-/* Several findings may have one name, which has one series. */
+/* Several findings may be of one kind, which has one series. */
 static void write_findings(const struct findings *list, struct exposition *page)
 {
+	bool is_written[FINDING_NR] = {false};
+
 	exposition_family(page, &metric_families.findings);
 	exposition_count(page, NO_LABELS, list->nr);
 	if (list->nr)
 		exposition_family(page, &metric_families.finding_info);
-	for (uint32_t i = 0; i < list->nr; i++)
-		if (is_first_of_name(list, i))
-			exposition_count(page, LABELS({"name", list->rows[i].name}), 1);
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const enum finding kind = list->rows[i].kind;
+
+		if (!is_written[kind])
+			exposition_count(page, LABELS({"name", finding_name(kind)}), 1);
+		is_written[kind] = true;
+	}
 }
 
 static void write_readiness(struct controller *controller, struct exposition *page)

@@ -99,7 +99,7 @@ static void tell_fight(struct controller *controller, const struct displaced *me
 	char text[ROW_DETAIL_MAX], name[160], more[48] = "";
 
 	if (!member) {
-		findings_clear(&controller->findings, "members_contested");
+		findings_clear(&controller->findings, FINDING_MEMBERS_CONTESTED);
 		return;
 	}
 	name_member(controller, member, name, sizeof(name));
@@ -109,7 +109,7 @@ static void tell_fight(struct controller *controller, const struct displaced *me
 		 "%.110s was moved back %u times and moved again, last by %.16s (pid %u) of %.60s: "
 		 "the agent goes on at longer intervals%s",
 		 name, member->nr_repairs, member->comm, member->pid, member->cgroup, more);
-	findings_update(&controller->findings, "members_contested", text,
+	findings_update(&controller->findings, FINDING_MEMBERS_CONTESTED, text,
 			"find out why it moves processes of containers, and end that, or set "
 			"enforcement.cgroupMoves: audit");
 }
@@ -133,11 +133,11 @@ static void tell_findings(struct controller *controller)
 	}
 	tell_fight(controller, fighter, nr_fights);
 	if (is_failed) {
-		findings_update(&controller->findings, "members_not_repaired", members->error,
+		findings_update(&controller->findings, FINDING_MEMBERS_NOT_REPAIRED, members->error,
 				"see the error; the agent tries again at longer intervals");
 		return;
 	}
-	findings_clear(&controller->findings, "members_not_repaired");
+	findings_clear(&controller->findings, FINDING_MEMBERS_NOT_REPAIRED);
 	*members->error = '\0';
 }
 

@@ -186,7 +186,7 @@ static void put_off_cgroups(struct controller *controller, const struct group_pr
 		 "cgroup.pressure is 0, so the pressure of %spod %.80s/%.80s%s is unknown",
 		 container, first->pod->spec->namespace, first->pod->spec->name, others);
 	find_remedy(first, is_guarded(controller), &remedy);
-	findings_put(&controller->findings, "pressure_off_cgroup", message, remedy.text);
+	findings_put(&controller->findings, FINDING_PRESSURE_OFF_CGROUP, message, remedy.text);
 }
 
 static void tell_off_cgroups(struct controller *controller)
@@ -212,7 +212,7 @@ static void tell_off_cgroups(struct controller *controller)
 	if (first)
 		put_off_cgroups(controller, first, nr_off);
 	else
-		findings_clear(&controller->findings, "pressure_off_cgroup");
+		findings_clear(&controller->findings, FINDING_PRESSURE_OFF_CGROUP);
 }
 
 static void tell_left_out(struct controller *controller)
@@ -221,14 +221,14 @@ static void tell_left_out(struct controller *controller)
 	char message[ROW_DETAIL_MAX];
 
 	if (!nr) {
-		findings_clear(&controller->findings, "pressure_left_out");
+		findings_clear(&controller->findings, FINDING_PRESSURE_LEFT_OUT);
 		return;
 	}
 	snprintf(message, sizeof(message),
 		 "the pressure of %u %s is not read, because the program that reads it has no room "
 		 "for %s; maxContainers sets how many cgroups it has room for",
 		 nr, nr == 1 ? "cgroup" : "cgroups", nr == 1 ? "it" : "them");
-	findings_update(&controller->findings, "pressure_left_out", message,
+	findings_update(&controller->findings, FINDING_PRESSURE_LEFT_OUT, message,
 			"raise maxContainers in the configuration and restart the agent");
 }
 
@@ -238,14 +238,14 @@ static void tell_without_cpus(struct controller *controller)
 	char message[ROW_DETAIL_MAX];
 
 	if (!nr) {
-		findings_clear(&controller->findings, "cpu_pressure_left_out");
+		findings_clear(&controller->findings, FINDING_CPU_PRESSURE_LEFT_OUT);
 		return;
 	}
 	snprintf(message, sizeof(message),
 		 "the pressure of %u %s on single CPUs and NUMA nodes is not read, "
 		 "because the pods and containers of this node have more than %u CPUs in all",
 		 nr, nr == 1 ? "pod or container" : "pods and containers", PRESSURE_CELLS_MAX);
-	findings_update(&controller->findings, "cpu_pressure_left_out", message,
+	findings_update(&controller->findings, FINDING_CPU_PRESSURE_LEFT_OUT, message,
 			"give containers exclusive CPUs, which are fewer than the shared pool's; "
 			"`pinfold pressure cpu` says who is left out");
 }
@@ -255,12 +255,12 @@ void ctl_tell_pressure(struct controller *controller)
 	tell_left_out(controller);
 	tell_without_cpus(controller);
 	if (is_any(&controller->pressures, PRESSURE_OFF))
-		findings_put(&controller->findings, "pressure_off",
+		findings_put(&controller->findings, FINDING_PRESSURE_OFF,
 			     "the kernel does not measure pressure: it was booted with psi=0 or "
 			     "cgroup_disable=pressure, or built so",
 			     "boot with psi=1; until then the column 'task wait/s' of 'pinfold "
 			     "pressure show' has the waits for a CPU, added up over tasks");
 	else
-		findings_clear(&controller->findings, "pressure_off");
+		findings_clear(&controller->findings, FINDING_PRESSURE_OFF);
 	tell_off_cgroups(controller);
 }

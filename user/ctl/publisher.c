@@ -273,7 +273,7 @@ static void tell_unread(struct controller *controller)
 	char text[ROW_DETAIL_MAX];
 
 	if (!keeps_others(publisher)) {
-		findings_clear(&controller->findings, "guard_policy_partial");
+		findings_clear(&controller->findings, FINDING_GUARD_POLICY_PARTIAL);
 		return;
 	}
 	snprintf(text, sizeof(text),
@@ -282,7 +282,7 @@ static void tell_unread(struct controller *controller)
 		 "ended",
 		 publisher->nr_unread, publisher->nr_unread == 1 ? "cgroup has" : "cgroups have",
 		 publisher->unread);
-	findings_update(&controller->findings, "guard_policy_partial", text,
+	findings_update(&controller->findings, FINDING_GUARD_POLICY_PARTIAL, text,
 			"end the process that holds the cgroup's directory, if the finding "
 			"operation_waiting or the log names one; the agent retries");
 }
@@ -295,7 +295,7 @@ static void tell_left_out(struct controller *controller)
 	char text[ROW_DETAIL_MAX];
 
 	if (!nr) {
-		findings_clear(&controller->findings, "groups_left_out");
+		findings_clear(&controller->findings, FINDING_GROUPS_LEFT_OUT);
 		return;
 	}
 	snprintf(
@@ -303,7 +303,7 @@ static void tell_left_out(struct controller *controller)
 		"%u %s of a container runtime's pods %s not measured, because maxContainers leaves no "
 		"room in the BPF programs' map of cgroups; pods of pinfold are guarded and measured",
 		nr, nr == 1 ? "cgroup" : "cgroups", nr == 1 ? "is" : "are");
-	findings_update(&controller->findings, "groups_left_out", text,
+	findings_update(&controller->findings, FINDING_GROUPS_LEFT_OUT, text,
 			"raise maxContainers in the configuration and restart the agent");
 }
 
@@ -367,11 +367,11 @@ void ctl_publish(struct controller *controller)
 	if (controller->publisher.is_waiting)
 		wakes_schedule(&controller->wakes, WAKES_RETRY_NS);
 	if (r)
-		findings_put(&controller->findings, "guard_policy_old",
+		findings_put(&controller->findings, FINDING_GUARD_POLICY_OLD,
 			     "the last change could not be published to the BPF programs",
 			     "see the log; the agent retries with each reconcile");
 	else
-		findings_clear(&controller->findings, "guard_policy_old");
+		findings_clear(&controller->findings, FINDING_GUARD_POLICY_OLD);
 }
 
 void ctl_publish_appeared(struct controller *controller)

@@ -223,7 +223,7 @@ static void restore_pod(struct finder *finder, const struct group *group)
 	if (r) {
 		snprintf(message, sizeof(message), "pod %.60s runs, but cannot keep its CPUs: %s",
 			 group->uid, *error ? error : strerror(-r));
-		findings_put(&controller->findings, "grant_lost", message,
+		findings_put(&controller->findings, FINDING_GRANT_LOST, message,
 			     "the agent decides it again when a source names it");
 	} else {
 		log_warn(0, "state: pod %s was found running and keeps its CPUs", group->uid);

@@ -91,13 +91,13 @@ static void rewatch(struct controller *controller)
 	}
 	/* -ENOTCONN: there is no event loop yet to receive events. */
 	if (!r || r == -ENOTCONN) {
-		findings_clear(&controller->findings, "cgroups_not_watched");
+		findings_clear(&controller->findings, FINDING_CGROUPS_NOT_WATCHED);
 		return;
 	}
 	snprintf(message, sizeof(message),
 		 "some cgroups cannot be watched (%s): the agent detects changes there later",
 		 strerror(-r));
-	findings_put(&controller->findings, "cgroups_not_watched", message,
+	findings_put(&controller->findings, FINDING_CGROUPS_NOT_WATCHED, message,
 		     "raise fs.inotify.max_user_watches");
 }
 
@@ -112,10 +112,10 @@ static void tell_leftovers(struct controller *controller)
 			left = &controller->chains.retries[i];
 	if (left)
 		findings_put(
-			&controller->findings, "cgroups_left", left->error,
+			&controller->findings, FINDING_CGROUPS_LEFT, left->error,
 			"end the processes in them and whatever starts more; the agent retries");
 	else
-		findings_clear(&controller->findings, "cgroups_left");
+		findings_clear(&controller->findings, FINDING_CGROUPS_LEFT);
 }
 
 /* Steps change cgroup ids and the set of files to be watched. */

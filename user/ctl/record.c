@@ -42,7 +42,7 @@ void ctl_note_unwritable(struct controller *controller, const char *why)
 	record->is_writable = false;
 	snprintf(message, sizeof(message),
 		 "the state file cannot be written, so no new pod is admitted: %.240s", why);
-	findings_put(&controller->findings, "state_not_writable", message,
+	findings_put(&controller->findings, FINDING_STATE_NOT_WRITABLE, message,
 		     "make stateDirectory writable and free some space; after correcting its "
 		     "owner or mode, restart pinfoldd");
 }
@@ -71,7 +71,7 @@ static int note_saved(struct controller *controller, int r)
 	record->is_writable = true;
 	*record->problem = '\0';
 	record->written_ns = (int64_t)clock_wall_ns(controller->ports.clock);
-	findings_clear(&controller->findings, "state_not_writable");
+	findings_clear(&controller->findings, FINDING_STATE_NOT_WRITABLE);
 	return 0;
 }
 

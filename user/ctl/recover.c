@@ -28,17 +28,15 @@ static void set_aside(struct controller *controller, const char *why)
 	snprintf(message, sizeof(message),
 		 "the state file could not be used: %.180s; kept as %.60s", why,
 		 *name ? name : "(nothing)");
-	findings_put(&controller->findings, "state_set_aside", message,
+	findings_put(&controller->findings, FINDING_STATE_SET_ASIDE, message,
 		     "the agent rebuilt the grants from live cgroups and sources; remove the file "
 		     "when you no longer need it");
 }
 
-/* So many pods get a finding each, because the list of findings must have room for others. */
-#define MAX_LOST_NAMED 8
-#define LOST_REMEDY    "the agent decides it again when a source names it; check its placement"
+#define LOST_REMEDY "the agent decides it again when a source names it; check its placement"
 
 /*
- * A pod that no longer fits is reported (the first ones each by name) and left out; the other
+ * A pod that no longer fits is reported (the first MAX_FINDINGS_ADDED each by name) and left out; the other
  * pods are restored.
  */
 static void restore_pod(struct controller *controller, const struct state_pod *saved,
@@ -54,8 +52,8 @@ static void restore_pod(struct controller *controller, const struct state_pod *s
 		return;
 	snprintf(message, sizeof(message), "%.120s could not keep its grant: %.160s", name,
 		 *saved->problem ? saved->problem : error);
-	if ((*nr_lost)++ < MAX_LOST_NAMED)
-		findings_add(&controller->findings, "grant_lost", message, LOST_REMEDY);
+	if ((*nr_lost)++ < MAX_FINDINGS_ADDED)
+		findings_add(&controller->findings, FINDING_GRANT_LOST, message, LOST_REMEDY);
 	else
 		log_warn(0, "state: %s", message);
 }
@@ -78,17 +76,17 @@ static int restore_state(struct controller *controller, const struct state *stat
 		cpuset_format(&controller->topology->all, now, sizeof(now));
 		snprintf(message, sizeof(message), "the machine had CPUs %.80s, now it has %.80s",
 			 then, now);
-		findings_put(&controller->findings, "machine_changed", message,
+		findings_put(&controller->findings, FINDING_MACHINE_CHANGED, message,
 			     "the agent decides the pods again whose CPUs are gone");
 	}
 	for (uint32_t i = 0; i < state->nr_pods; i++)
 		if (!has_ended(controller, state, &state->pods[i]))
 			restore_pod(controller, &state->pods[i], &nr_lost);
-	if (nr_lost > MAX_LOST_NAMED) {
+	if (nr_lost > MAX_FINDINGS_ADDED) {
 		snprintf(message, sizeof(message), "%u more pod%s could not keep %s",
-			 nr_lost - MAX_LOST_NAMED, nr_lost - MAX_LOST_NAMED == 1 ? "" : "s",
-			 nr_lost - MAX_LOST_NAMED == 1 ? "its grant" : "their grants");
-		findings_put(&controller->findings, "grants_lost", message,
+			 nr_lost - MAX_FINDINGS_ADDED, nr_lost - MAX_FINDINGS_ADDED == 1 ? "" : "s",
+			 nr_lost - MAX_FINDINGS_ADDED == 1 ? "its grant" : "their grants");
+		findings_put(&controller->findings, FINDING_GRANTS_LOST, message,
 			     "the log of the start names them; the agent decides them again");
 	}
 	record_count_restored(&controller->record,

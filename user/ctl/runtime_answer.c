@@ -293,14 +293,14 @@ void ctl_runtime_check(struct controller *controller)
 		nr = 0;
 	}
 	if (!nr) {
-		findings_clear(&controller->findings, "runtime_behind");
+		findings_clear(&controller->findings, FINDING_RUNTIME_BEHIND);
 		return;
 	}
 	snprintf(message, sizeof(message),
 		 "%u container%s of the runtime may run on exclusive CPUs of other pods until the "
 		 "runtime asks about any container again",
 		 nr, nr == 1 ? "" : "s");
-	findings_update(&controller->findings, "runtime_behind", message,
+	findings_update(&controller->findings, FINDING_RUNTIME_BEHIND, message,
 			"update or restart any container of the runtime");
 }
 

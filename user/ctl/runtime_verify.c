@@ -166,13 +166,13 @@ static void tell(struct controller *controller)
 		nr++;
 	}
 	if (!first) {
-		findings_clear(&controller->findings, "runtime_cpus_differ");
+		findings_clear(&controller->findings, FINDING_RUNTIME_CPUS_DIFFER);
 		return;
 	}
 	describe(controller, first, difference, sizeof(difference));
 	snprintf(message, sizeof(message), "%u container%s of the runtime %s other %.260s", nr,
 		 nr == 1 ? "" : "s", nr == 1 ? "has" : "have", difference);
-	findings_update(&controller->findings, "runtime_cpus_differ", message,
+	findings_update(&controller->findings, FINDING_RUNTIME_CPUS_DIFFER, message,
 			"see the runtime's log for a change that failed, or find out what writes "
 			"the container's cpuset; an update of the container sets it again, and so "
 			"does a restart of the agent if its CPUs are exclusive");
@@ -220,7 +220,7 @@ void ctl_runtime_contested(void *self, const char *container_id, enum group_file
 	char message[ROW_DETAIL_MAX], pod[160] = "unknown";
 
 	if (!row) {
-		findings_clear(&controller->findings, "runtime_cpuset_contested");
+		findings_clear(&controller->findings, FINDING_RUNTIME_CPUSET_CONTESTED);
 		return;
 	}
 	if (owner)
@@ -231,7 +231,7 @@ void ctl_runtime_contested(void *self, const char *container_id, enum group_file
 		"put back %u times, and is now put back ever more rarely",
 		group_file_name(file), *row->name ? row->name : row->id, pod, nr_reverts);
 	findings_update(
-		&controller->findings, "runtime_cpuset_contested", message,
+		&controller->findings, FINDING_RUNTIME_CPUSET_CONTESTED, message,
 		"find out what writes the cpusets of containers, such as another agent, a "
 		"plugin of the runtime or the kubelet's CPU manager, and end one of the two");
 }

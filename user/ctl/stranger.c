@@ -314,12 +314,12 @@ static void tell_unread(struct controller *controller, int error)
 	char message[ROW_DETAIL_MAX];
 
 	if (!error) {
-		findings_clear(&controller->findings, "strangers_unknown");
+		findings_clear(&controller->findings, FINDING_STRANGERS_UNKNOWN);
 		return;
 	}
 	if (error == -EFBIG) {
 		findings_put(
-			&controller->findings, "strangers_unknown",
+			&controller->findings, FINDING_STRANGERS_UNKNOWN,
 			"strangers.json in runtimeDirectory is larger than 4 MiB, so it is not "
 			"read, and no stranger is moved",
 			"start the version that wrote it with 'strangers: off', which restores "
@@ -330,7 +330,7 @@ static void tell_unread(struct controller *controller, int error)
 	snprintf(message, sizeof(message),
 		 "cannot look for strangers on exclusive CPUs, so none is moved: %s",
 		 strerror(-error));
-	findings_put(&controller->findings, "strangers_unknown", message,
+	findings_put(&controller->findings, FINDING_STRANGERS_UNKNOWN, message,
 		     "see whether /proc, and strangers.json in runtimeDirectory, can be read");
 }
 
@@ -339,13 +339,13 @@ static void tell_unsaved(struct controller *controller, const struct stranger_re
 	char message[ROW_DETAIL_MAX];
 
 	if (!report->error) {
-		findings_clear(&controller->findings, "strangers_unsaved");
+		findings_clear(&controller->findings, FINDING_STRANGERS_UNSAVED);
 		return;
 	}
 	snprintf(message, sizeof(message),
 		 "the original affinities of strangers cannot be saved, so none is moved: %s",
 		 strerror(-report->error));
-	findings_put(&controller->findings, "strangers_unsaved", message,
+	findings_put(&controller->findings, FINDING_STRANGERS_UNSAVED, message,
 		     "check the space and the permissions of runtimeDirectory");
 }
 
@@ -360,7 +360,7 @@ static void tell_opponent(struct controller *controller, const struct stranger_r
 		    (!worst || report->rows[i].nr_reverts > worst->nr_reverts))
 			worst = &report->rows[i];
 	if (!worst) {
-		findings_clear(&controller->findings, "strangers_contended");
+		findings_clear(&controller->findings, FINDING_STRANGERS_CONTENDED);
 		return;
 	}
 	snprintf(message, sizeof(message),
@@ -368,7 +368,7 @@ static void tell_opponent(struct controller *controller, const struct stranger_r
 		 "again; it was corrected %u times, and is now corrected ever more rarely",
 		 (int)worst->thread, worst->comm, worst->cgroup ? worst->cgroup : "unknown",
 		 worst->nr_reverts);
-	findings_update(&controller->findings, "strangers_contended", message,
+	findings_update(&controller->findings, FINDING_STRANGERS_CONTENDED, message,
 			"find out what calls sched_setaffinity(2) for it: the task itself, or a "
 			"program that manages it");
 }
@@ -392,7 +392,7 @@ static void tell_strangers(struct controller *controller, const struct stranger_
 			first = &report->rows[i];
 	}
 	if (!nr || controller->strangers.enforcement == ENFORCEMENT_OFF) {
-		findings_clear(&controller->findings, "strangers_on_exclusive_cpus");
+		findings_clear(&controller->findings, FINDING_STRANGERS_ON_EXCLUSIVE_CPUS);
 		return;
 	}
 	snprintf(message, sizeof(message),
@@ -400,7 +400,8 @@ static void tell_strangers(struct controller *controller, const struct stranger_
 		 "%d (%s), CPUs %.120s",
 		 nr, nr == 1 ? "" : "s", (int)first->thread, first->comm, first->exclusive);
 	fill_remedy(&controller->strangers, first, remedy, sizeof(remedy));
-	findings_update(&controller->findings, "strangers_on_exclusive_cpus", message, remedy);
+	findings_update(&controller->findings, FINDING_STRANGERS_ON_EXCLUSIVE_CPUS, message,
+			remedy);
 }
 
 static void record_moves(struct controller *controller, const struct stranger_report *report)

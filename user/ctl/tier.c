@@ -26,14 +26,14 @@ static uint32_t count_remaining(struct controller *controller)
 	for (uint32_t i = 0; !has_source && i < ledger_nr_pods(controller->ledger); i++)
 		nr += ledger_pod_at(controller->ledger, i)->spec->is_of_runtime;
 	if (!nr) {
-		findings_clear(&controller->findings, "runtime_pods_remain");
+		findings_clear(&controller->findings, FINDING_RUNTIME_PODS_REMAIN);
 		return 0;
 	}
 	snprintf(message, sizeof(message),
 		 "%u pod%s of the container runtime still hold%s CPUs, but neither sources.nri nor "
 		 "sources.kubepods is set, so the agent does not learn when they end",
 		 nr, nr == 1 ? "" : "s", nr == 1 ? "s" : "");
-	findings_put(&controller->findings, "runtime_pods_remain", message,
+	findings_put(&controller->findings, FINDING_RUNTIME_PODS_REMAIN, message,
 		     "set it again until these pods are gone, or reboot the node");
 	return nr;
 }
@@ -64,14 +64,14 @@ static void choose_root(struct controller *controller)
 
 	/* Nothing is enforced, so nothing is missing. */
 	if (!run_mode_writes(config->mode)) {
-		findings_clear(&controller->findings, "tier1_not_in_use");
+		findings_clear(&controller->findings, FINDING_TIER1_NOT_IN_USE);
 		controller->layout.root_partition = false;
 		return;
 	}
 	/* A partition takes its CPUs from everybody outside the workload root. */
 	if (config_has_runtime(config) || nr_remaining) {
 		findings_put(
-			&controller->findings, "tier1_not_in_use",
+			&controller->findings, FINDING_TIER1_NOT_IN_USE,
 			"pods of the container runtime run outside the workload root, so it is "
 			"not a partition; tasks of the host may run on CPUs of pods",
 			nr_remaining
@@ -82,7 +82,7 @@ static void choose_root(struct controller *controller)
 	}
 	if (config->partitions == PARTITIONS_OFF ||
 	    config_host_tasks(config) != HOST_TASKS_RESERVED) {
-		findings_put(&controller->findings, "tier1_not_in_use",
+		findings_put(&controller->findings, FINDING_TIER1_NOT_IN_USE,
 			     "user tasks of the host may run on CPUs of pods",
 			     "set strict-cpu-reservation, hostTasks: reserved and partitions: "
 			     "auto to keep them off");
@@ -99,7 +99,7 @@ static void choose_root(struct controller *controller)
 		return;
 	if (r && config->host_tasks == HOST_TASKS_AUTO && was_left_member(controller)) {
 		findings_put(
-			&controller->findings, "tier1_not_in_use",
+			&controller->findings, FINDING_TIER1_NOT_IN_USE,
 			"who runs outside the workload root is not known yet, so it stays as the "
 			"earlier agent left it, which is not a partition",
 			"wait: the agent asks again");
@@ -112,7 +112,7 @@ static void choose_root(struct controller *controller)
 			"%.180s runs outside the workload root; a partition would push it onto the "
 			"reserved CPUs",
 			scope);
-		findings_put(&controller->findings, "tier1_not_in_use", message,
+		findings_put(&controller->findings, FINDING_TIER1_NOT_IN_USE, message,
 			     "set hostTasks: reserved to accept that");
 		controller->layout.root_partition = false;
 		return;
@@ -120,7 +120,7 @@ static void choose_root(struct controller *controller)
 	if (!r)
 		log_info("ctl: %u user tasks outside %s will share the reserved CPUs", nr_tasks,
 			 controller->layout.root);
-	findings_clear(&controller->findings, "tier1_not_in_use");
+	findings_clear(&controller->findings, FINDING_TIER1_NOT_IN_USE);
 	controller->layout.root_partition = true;
 }
 
@@ -133,12 +133,12 @@ void ctl_choose_tier(struct controller *controller)
 	choose_root(controller);
 	controller->layout.isolated = is_wanted && controller->layout.root_partition;
 	if (is_wanted && !controller->layout.isolated)
-		findings_put(&controller->findings, "tier1i_not_in_use",
+		findings_put(&controller->findings, FINDING_TIER1I_NOT_IN_USE,
 			     "exclusive CPUs are not isolated, because the workload root is not a "
 			     "partition",
 			     "see the finding tier1_not_in_use");
 	else if (!is_wanted)
-		findings_clear(&controller->findings, "tier1i_not_in_use");
+		findings_clear(&controller->findings, FINDING_TIER1I_NOT_IN_USE);
 }
 
 bool ctl_decide_tier(struct controller *controller)
@@ -171,7 +171,7 @@ static void check_root(struct controller *controller)
 	/* A reload may give the partition up, whether it is valid or not. */
 	if (!controller->layout.root_partition) {
 		controller->tier.is_held = false;
-		findings_clear(&controller->findings, "tier1_not_held");
+		findings_clear(&controller->findings, FINDING_TIER1_NOT_HELD);
 		return;
 	}
 	r = groups->status(groups->self, controller->layout.root, &status);
@@ -180,7 +180,7 @@ static void check_root(struct controller *controller)
 		return;
 	controller->tier.is_held = !r && status.is_root_partition;
 	if (controller->tier.is_held) {
-		findings_clear(&controller->findings, "tier1_not_held");
+		findings_clear(&controller->findings, FINDING_TIER1_NOT_HELD);
 		return;
 	}
 	if (retry)
@@ -188,7 +188,7 @@ static void check_root(struct controller *controller)
 	else
 		snprintf(message, sizeof(message), "%s is not a valid root partition: '%.120s'",
 			 controller->layout.root, r ? strerror(-r) : status.partition);
-	findings_put(&controller->findings, "tier1_not_held", message,
+	findings_put(&controller->findings, FINDING_TIER1_NOT_HELD, message,
 		     "remove overlapping cpuset.cpus of its siblings (AllowedCPUs= of units); "
 		     "until then host tasks may run on pods' CPUs");
 }
@@ -219,7 +219,7 @@ static void tell_gaps(struct controller *controller)
 			first = group;
 	}
 	if (!first) {
-		findings_clear(&controller->findings, "tier1i_not_in_use");
+		findings_clear(&controller->findings, FINDING_TIER1I_NOT_IN_USE);
 		return;
 	}
 	if (nr > 1)
@@ -227,7 +227,7 @@ static void tell_gaps(struct controller *controller)
 	snprintf(message, sizeof(message), "the CPUs of %.180s%s are not isolated: %s", first->path,
 		 others, gap_text(first->gap));
 	findings_put(
-		&controller->findings, "tier1i_not_in_use", message,
+		&controller->findings, FINDING_TIER1I_NOT_IN_USE, message,
 		first->gap == ISOLATION_GAP_OFFLINE
 			? "bring the CPUs online"
 			: "give each container of the pod whole CPUs, or the pod resources of "
@@ -279,7 +279,7 @@ static void tell_not_isolated(struct controller *controller, const struct group 
 		snprintf(message, sizeof(message),
 			 "the CPUs of %.120s%s are not isolated: '%.120s'", first->path, others,
 			 state ? state : "no such file");
-	findings_put(&controller->findings, "tier1i_not_held", message,
+	findings_put(&controller->findings, FINDING_TIER1I_NOT_HELD, message,
 		     "remove what overlaps; the agent tries again, and until then the kernel "
 		     "balances load and runs unbound work on these CPUs");
 }
@@ -292,13 +292,13 @@ static void check_isolated(struct controller *controller)
 
 	controller->tier.is_isolated = false;
 	if (!controller->layout.isolated) {
-		findings_clear(&controller->findings, "tier1i_not_held");
+		findings_clear(&controller->findings, FINDING_TIER1I_NOT_HELD);
 		return;
 	}
 	tell_gaps(controller);
 	/* Without the root's partition there are no others, and tier1_not_held says why. */
 	if (!controller->tier.is_held) {
-		findings_clear(&controller->findings, "tier1i_not_held");
+		findings_clear(&controller->findings, FINDING_TIER1I_NOT_HELD);
 		return;
 	}
 	sorted = sort_observed(&controller->look.observed);
@@ -321,7 +321,7 @@ static void check_isolated(struct controller *controller)
 	}
 	controller->tier.is_isolated = !nr && !nr_pending;
 	if (!nr) {
-		findings_clear(&controller->findings, "tier1i_not_held");
+		findings_clear(&controller->findings, FINDING_TIER1I_NOT_HELD);
 		return;
 	}
 	tell_not_isolated(controller, first, nr);

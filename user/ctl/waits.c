@@ -277,13 +277,14 @@ void ctl_tell_waits(struct controller *controller)
 	if (waiting.longest_ns < WAIT_TOLD_NS) {
 		if (controller->waits.has_told) {
 			log_info("ctl: no operation is blocked in the kernel any more");
-			findings_clear(&controller->findings, "operation_waiting");
+			findings_clear(&controller->findings, FINDING_OPERATION_WAITING);
 		}
 		controller->waits.has_told = false;
 		return;
 	}
 	ctl_wait_sentence(controller, &waiting, message, sizeof(message));
 	/* The duration in the message changes each second, so the wait is logged only once. */
-	findings_update(&controller->findings, "operation_waiting", message, remedy_for(&waiting));
+	findings_update(&controller->findings, FINDING_OPERATION_WAITING, message,
+			remedy_for(&waiting));
 	controller->waits.has_told = true;
 }

@@ -12,6 +12,7 @@
 #include "core/pod/pod.h"
 #include "core/policy/policy.h"
 #include "format/emit.h"
+#include "format/finding.h"
 #include "format/yaml.h"
 
 #define CONFIG_MAX_BYTES (1U << 18)
@@ -115,7 +116,7 @@ int config_check(const struct config *config, const struct topology *topology,
  */
 struct config_unbuilt {
 	bool is_asked;
-	const char *finding;
+	enum finding finding;
 	char message[96];
 };
 

@@ -44,14 +44,16 @@ void config_list_unbuilt(const struct config *config,
 {
 	const struct {
 		bool is_asked;
-		const char *finding, *option;
+		enum finding finding;
+		const char *option;
 	} options[] = {
-		{*config->sources.nri && config->mode == MODE_OBSERVE, "nri_not_built",
+		{*config->sources.nri && config->mode == MODE_OBSERVE, FINDING_NRI_NOT_BUILT,
 		 "sources.nri in mode observe"},
-		{config->runtime_writes == RUNTIME_WRITES_DENY, "runtime_writes_not_built",
+		{config->runtime_writes == RUNTIME_WRITES_DENY, FINDING_RUNTIME_WRITES_NOT_BUILT,
 		 "runtimeWrites: deny"},
 		{config->enforcement.kubelet == KUBELET_REPAIR && config->mode != MODE_GUARD,
-		 "kubelet_repair_not_built", "enforcement.kubelet: repair without mode guard"},
+		 FINDING_KUBELET_REPAIR_NOT_BUILT,
+		 "enforcement.kubelet: repair without mode guard"},
 	};
 
 	_Static_assert(ARRAY_SIZE(options) == CONFIG_UNBUILT_NR, "one for each");

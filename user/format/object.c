@@ -204,7 +204,6 @@ static struct json_object *value_json(const struct field_desc *field, const void
 		return NULL;
 	switch (field->type) {
 	case FIELD_TEXT:
-		return text_json(at, failed);
 	case FIELD_ENUM:
 		if (field->form == FORM_UINT)
 			at = field_word(field, *(const unsigned int *)member);
@@ -307,7 +306,8 @@ static void read_value(const struct field_desc *field, struct json_object *json,
 
 	if (field->type == FIELD_LIST && json_object_is_type(json, json_type_array))
 		*(size_t *)(void *)(ret_row + field->nr_offset) = json_object_array_length(json);
-	else if (field->type == FIELD_ENUM && field->form == FORM_UINT)
+	else if ((field->type == FIELD_ENUM || field->type == FIELD_TEXT) &&
+		 field->form == FORM_UINT)
 		store_number(FORM_UINT, find_word(field, text ? text : ""), member);
 	else if (field->type == FIELD_SECONDS)
 		store_number(field->form, json ? nanoseconds_of(json) : -1, member);

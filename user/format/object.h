@@ -69,7 +69,10 @@ struct field_desc {
 	const char *title; /* plain label, column head; NULL = the key */
 	enum field_type type;
 	unsigned int flags; /* of enum field_flag */
-	/* FIELD_ENUM: how many words, and the words or else the function that gives them */
+	/*
+	 * FIELD_ENUM, and FIELD_TEXT of an enum: how many words, and the words or else the function
+	 * that gives them
+	 */
 	size_t nr_words;
 	const char *const *words;
 	const char *(*word)(unsigned int value);

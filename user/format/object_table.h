@@ -88,6 +88,12 @@ enum {
 		   .word = _Generic((name), TABLE_NAMES_OF(struct row, member)         \
 				    : (name)),                                         \
 		   .nr_words = (nr))
+/* The same for an enum whose names are added to: the schema promises a text, and lists none. */
+#define NAME_AS(row, member, key, title, flags, help, name, nr)                    \
+	TABLE_LINE(row, member, key, title, FIELD_TEXT, FORM_OF_ENUM, flags, help, \
+		   .word = _Generic((name), TABLE_NAMES_OF(struct row, member)     \
+				    : (name)),                                     \
+		   .nr_words = (nr))
 /* One of the words behind HELP, as text or as an enum that begins with 0. */
 #define WORD(row, member, title, flags, help, ...)                                     \
 	TABLE_LINE(row, member, #member, title, FIELD_ENUM, FORM_OF_WORD, flags, help, \

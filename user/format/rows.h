@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/finding.h"
+
 #define ROW_NAME_MAX   64
 #define ROW_PATH_MAX   256
 #define ROW_DETAIL_MAX 320
@@ -80,7 +82,7 @@ enum irq_state {
 
 /* Something an operator should know and mend: what, why, remedy. */
 struct finding_row {
-	char name[ROW_NAME_MAX]; /* stable, e.g. "tier1_not_held" */
+	enum finding kind;
 	char message[ROW_DETAIL_MAX];
 	char remedy[ROW_DETAIL_MAX];
 };

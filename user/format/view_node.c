@@ -225,7 +225,8 @@ struct numa_row *numa_rows(struct arena *arena, const struct ledger *ledger, siz
 /* --- the node --------------------------------------------------------------------------------- */
 
 static const struct field_desc finding_fields[] = {
-	TEXT(finding_row, name, "finding", HEAD, "A short, stable name."),
+	NAME_AS(finding_row, kind, "name", "finding", HEAD, "A short, stable name.", finding_name,
+		FINDING_NR),
 	TEXT(finding_row, message, NULL, BARE, "The condition and its cause."),
 	TEXT(finding_row, remedy, NULL, OR_NULL | LINE, "What to do about it."),
 };

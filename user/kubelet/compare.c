@@ -24,7 +24,7 @@ struct judge {
 	struct cpuset *effective;
 	/* By CPU: the entry that has it exclusively; NULL = none. */
 	const struct kubelet_entry **owners;
-	struct finding_row *rows;
+	struct discovery_verdict *verdict;
 };
 
 static void write_list(const struct cpuset *cpus, char list[LIST_MAX])
@@ -42,9 +42,10 @@ static void __attribute__((format(printf, 4, 5)))
 tell(struct judge *judge, enum discovery_finding finding, const char *remedy, const char *format,
      ...)
 {
-	struct finding_row *row = &judge->rows[finding];
+	struct finding_row *row = &judge->verdict->rows[finding];
 	va_list args;
 
+	judge->verdict->is_found[finding] = true;
 	va_start(args, format);
 	vsnprintf(row->message, sizeof(row->message), format, args);
 	va_end(args);
@@ -53,7 +54,7 @@ tell(struct judge *judge, enum discovery_finding finding, const char *remedy, co
 
 static void tell_others(struct judge *judge, enum discovery_finding finding, uint32_t nr)
 {
-	struct finding_row *row = &judge->rows[finding];
+	struct finding_row *row = &judge->verdict->rows[finding];
 	size_t len = strlen(row->message);
 
 	if (nr > 1)
@@ -324,19 +325,29 @@ static void judge_host_tasks(struct judge *judge)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-int discovery_compare(const struct discovery *discovery, struct finding_row ret_rows[FOUND_NR])
+static const enum finding kinds[FOUND_NR] = {
+	[FOUND_CUT] = FINDING_DISCOVERY_INCOMPLETE,
+	[FOUND_UNKNOWN_NAME] = FINDING_CGROUP_NAME_UNKNOWN,
+	[FOUND_STATE_UNUSABLE] = FINDING_KUBELET_STATE_UNUSABLE,
+	[FOUND_MEMORY_UNUSABLE] = FINDING_KUBELET_MEMORY_STATE_UNUSABLE,
+	[FOUND_DEFAULT_EMPTY] = FINDING_DEFAULT_CPUS_EMPTY,
+	[FOUND_EXCLUSIVE_SHARED] = FINDING_EXCLUSIVE_CPUS_SHARED,
+	[FOUND_CPUS_DIFFER] = FINDING_CPUS_DIFFER_FROM_KUBELET,
+	[FOUND_NODES_DIFFER] = FINDING_MEMS_DIFFER_FROM_KUBELET,
+	[FOUND_HOST_TASKS] = FINDING_HOST_TASKS_ON_EXCLUSIVE_CPUS,
+};
+
+int discovery_compare(const struct discovery *discovery, struct discovery_verdict *ret_verdict)
 {
 	struct cpuset *effective cleanup_free = calloc(discovery->nr + 1, sizeof(*effective));
 	const struct kubelet_entry **owners cleanup_free = calloc(CPUSET_MAX, sizeof(*owners));
-	struct judge judge = {discovery, effective, owners, ret_rows};
+	struct judge judge = {discovery, effective, owners, ret_verdict};
 
 	if (!effective || !owners)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < FOUND_NR; i++) {
-		ret_rows[i] = (struct finding_row){0};
-		text_copy(ret_rows[i].name, sizeof(ret_rows[i].name),
-			  discovery_finding_name((enum discovery_finding)i));
-	}
+	*ret_verdict = (struct discovery_verdict){0};
+	for (uint32_t i = 0; i < FOUND_NR; i++)
+		ret_verdict->rows[i].kind = kinds[i];
 	for (uint32_t i = 0; i < discovery->nr; i++)
 		effective[i] = cpuset_of_text(discovery->rows[i].effective_cpus);
 	judge_bounds(&judge);
@@ -353,21 +364,4 @@ int discovery_compare(const struct discovery *discovery, struct finding_row ret_
 	judge_difference(&judge);
 	judge_host_tasks(&judge);
 	return 0;
-}
-
-const char *discovery_finding_name(enum discovery_finding finding)
-{
-	static const char *const names[FOUND_NR] = {
-		[FOUND_CUT] = "discovery_incomplete",
-		[FOUND_UNKNOWN_NAME] = "cgroup_name_unknown",
-		[FOUND_STATE_UNUSABLE] = "kubelet_state_unusable",
-		[FOUND_MEMORY_UNUSABLE] = "kubelet_memory_state_unusable",
-		[FOUND_DEFAULT_EMPTY] = "default_cpus_empty",
-		[FOUND_EXCLUSIVE_SHARED] = "exclusive_cpus_shared",
-		[FOUND_CPUS_DIFFER] = "cpus_differ_from_kubelet",
-		[FOUND_NODES_DIFFER] = "mems_differ_from_kubelet",
-		[FOUND_HOST_TASKS] = "host_tasks_on_exclusive_cpus",
-	};
-
-	return names[finding];
 }

@@ -26,13 +26,16 @@ enum discovery_finding {
 	FOUND_NR
 };
 
-/* The stable name of the finding: "exclusive_cpus_shared". */
-const char *discovery_finding_name(enum discovery_finding finding);
-
 /*
- * One row for each enum discovery_finding; `message` is "" where nothing was found. A message
- * names the first case and counts the others. -ENOMEM leaves the rows untouched.
+ * By enum discovery_finding. Every row has its kind; message and remedy only those that are found.
+ * A message names the first case and counts the others.
  */
-int discovery_compare(const struct discovery *discovery, struct finding_row ret_rows[FOUND_NR]);
+struct discovery_verdict {
+	bool is_found[FOUND_NR];
+	struct finding_row rows[FOUND_NR];
+};
+
+/* -ENOMEM leaves the verdict untouched. */
+int discovery_compare(const struct discovery *discovery, struct discovery_verdict *ret_verdict);
 
 #endif
