@@ -163,6 +163,28 @@ static inline int fake_read_group(void *self, struct group *group)
 	return 0;
 }
 
+static inline int64_t fake_number(const char *text)
+{
+	return text ? strtoll(text, NULL, 10) : 0;
+}
+
+/* As user/cgroup reads them; that it does is tested there. */
+static inline void fake_limits(void *self, const struct group *group,
+			       struct group_limits *ret_limits)
+{
+	const char *quota = group->files[GROUP_CPU_MAX];
+	long long quota_us, period_us, mcpu;
+
+	*ret_limits = (struct group_limits){
+		.cpu_weight = fake_number(group->files[GROUP_CPU_WEIGHT]),
+		.quota_mcpu = RESOURCE_UNSET,
+		.memory_max_bytes = fake_number(group->files[GROUP_MEMORY_MAX]),
+	};
+	if (quota && sscanf(quota, "%lld %lld", &quota_us, &period_us) == 2 && period_us &&
+	    !__builtin_mul_overflow(quota_us, 1000, &mcpu))
+		ret_limits->quota_mcpu = mcpu / period_us;
+}
+
 static inline int fake_read_now(struct group_tree *ret_tree)
 {
 	struct group_tree tree = {0};
@@ -700,6 +722,7 @@ static const struct groups_port fake_groups = {
 	.read_tree = fake_read_tree,
 	.await_tree = fake_await_tree,
 	.read_group = fake_read_group,
+	.limits = fake_limits,
 	.apply = fake_apply,
 	.status = fake_status,
 	.tasks = fake_tasks,

@@ -200,6 +200,7 @@ static void play(void)
 	fake->apply_error = -EIO;
 	strcpy(fake->apply_path, group_of(GROUP_CONTAINER, "exclusive")->path);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-9");
+	fake_side.guard.is_unpinned = true;
 	strcpy(fake_side.guard.unpinned, "bpffs is not mounted");
 	controller_wake(controller);
 }

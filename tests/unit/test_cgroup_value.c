@@ -233,16 +233,51 @@ static void test_quota(void **state)
 	assert_int_equal(systemd_quota("fast", &per_sec, &period), -EINVAL);
 }
 
+static void limits_are_numbers(void **state)
+{
+	static const struct {
+		char weight[24], quota[48], memory[24];
+		struct group_limits limits;
+	} rows[] = {
+		{"59", "50000 100000\n", "1073741824\n", {59, 500, 1 << 30}},
+		{"", "max 100000", "max", {0, RESOURCE_UNSET, 0}},
+		{"100\n", "50000", "", {100, 500, 0}},
+		{"x", "1 0", "12 34", {0, RESOURCE_UNSET, 0}},
+		{"1", "9223372036854775807 100000", "18446744073709551614", {1, RESOURCE_UNSET, 0}},
+		{"1", "-5 100000", "-1", {1, RESOURCE_UNSET, 0}},
+	};
+	struct group_limits limits;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char weight[24], quota[48], memory[24];
+		const struct group group = {.files = {[GROUP_CPU_WEIGHT] = weight,
+						      [GROUP_CPU_MAX] = quota,
+						      [GROUP_MEMORY_MAX] = memory}};
+
+		memcpy(weight, rows[i].weight, sizeof(weight));
+		memcpy(quota, rows[i].quota, sizeof(quota));
+		memcpy(memory, rows[i].memory, sizeof(memory));
+		value_limits(&group, &limits);
+		assert_int_equal(limits.cpu_weight, rows[i].limits.cpu_weight);
+		assert_int_equal(limits.quota_mcpu, rows[i].limits.quota_mcpu);
+		assert_int_equal(limits.memory_max_bytes, rows[i].limits.memory_max_bytes);
+	}
+	value_limits(&(struct group){0}, &limits);
+	assert_int_equal(limits.cpu_weight, 0);
+	assert_int_equal(limits.quota_mcpu, RESOURCE_UNSET);
+	assert_int_equal(limits.memory_max_bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),	       cmocka_unit_test(test_cpu_max),
-		cmocka_unit_test(test_memory),	       cmocka_unit_test(test_weight),
-		cmocka_unit_test(test_partition),      cmocka_unit_test(test_effective),
-		cmocka_unit_test(test_foreign_scopes), cmocka_unit_test(test_flat),
-		cmocka_unit_test(test_uevent),	       cmocka_unit_test(test_units),
-		cmocka_unit_test(test_masks),	       cmocka_unit_test(test_quota),
-		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(limits_are_numbers), cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_cpu_max),	      cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_weight),	      cmocka_unit_test(test_partition),
+		cmocka_unit_test(test_effective),     cmocka_unit_test(test_foreign_scopes),
+		cmocka_unit_test(test_flat),	      cmocka_unit_test(test_uevent),
+		cmocka_unit_test(test_units),	      cmocka_unit_test(test_masks),
+		cmocka_unit_test(test_quota),	      cmocka_unit_test(test_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

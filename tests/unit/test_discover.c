@@ -182,6 +182,7 @@ static void a_containers_files_are_read(void **state)
 		  "usage_usec 1500\nuser_usec 1\nthrottled_usec 20\nnr_bursts 0\n");
 	scan(scene);
 	assert_int_equal(scene->found.nr, 2);
+	assert_false(scene->found.is_incomplete);
 	assert_string_equal(scene->found.problem, "");
 	row = find(scene, path);
 	assert_int_equal(row->name.kind, KUBEPODS_CONTAINER);
@@ -227,6 +228,7 @@ static void what_has_no_file_is_unknown(void **state)
 	assert_int_equal(row->cpu_weight, -1);
 	assert_int_equal(row->tasks, -1);
 	assert_int_equal(row->run_ns, -1);
+	assert_false(scene->found.is_incomplete);
 	assert_string_equal(scene->found.problem, "");
 	assert_int_equal(scene->found.cpu_file.presence, KUBELET_STATE_ABSENT);
 }
@@ -289,6 +291,7 @@ static void nesting_beyond_the_limit_is_told(void **state)
 	cgroup(scene, path);
 	cgroup(scene, POD);
 	scan(scene);
+	assert_true(scene->found.is_incomplete);
 	assert_non_null(strstr(scene->found.problem, "nested too deeply"));
 	find(scene, POD);
 }
@@ -302,6 +305,7 @@ static void a_missing_tree_is_told(void **state)
 	assert_int_equal(rmdir(path), 0);
 	scan(scene);
 	assert_int_equal(scene->nr_reports, 1);
+	assert_true(scene->found.is_incomplete);
 	assert_non_null(strstr(scene->found.problem, "cannot open"));
 	assert_int_equal(scene->found.nr, 0);
 }

@@ -169,10 +169,11 @@ static void test_changed_pins_are_reported(void **state)
 	expect_metric(controller, "pinfold_guard_mended_total{what=\"pins\"} 1\n");
 	/* A pin holds a map, and changes nothing in it. */
 	assert_int_equal(fake_side.nr_published, nr_published);
+	fake_side.guard.is_unpinned = true;
 	snprintf(fake_side.guard.unpinned, ROW_DETAIL_MAX, "maps/managed: why not");
 	tick(1);
 	assert_true(has_finding("guard_not_pinned", "why not"));
-	*fake_side.guard.unpinned = '\0';
+	fake_side.guard.is_unpinned = false;
 	tick(1);
 	assert_false(has_finding("guard_not_pinned", ""));
 }
@@ -317,12 +318,13 @@ static void test_a_frozen_map_is_reported_with_its_remedy(void **state)
 static void test_unprotected_files_are_reported(void **state)
 {
 	scan(controller, NULL, 0);
+	fake_side.guard.is_unprotected = true;
 	snprintf(fake_side.guard.unprotected, sizeof(fake_side.guard.unprotected),
 		 "the kernel refuses it: Invalid argument");
 	tick(1);
 	assert_true(has_finding("guard_files_unprotected", "Invalid argument"));
 	assert_true(is_ready());
-	*fake_side.guard.unprotected = '\0';
+	fake_side.guard.is_unprotected = false;
 	tick(1);
 	assert_false(has_finding("guard_files_unprotected", ""));
 }
@@ -330,6 +332,7 @@ static void test_unprotected_files_are_reported(void **state)
 static void test_nobody_misses_a_protection_that_is_off(void **state)
 {
 	config.enforcement.guard[ASPECT_GUARD_FILES] = ENFORCEMENT_OFF;
+	fake_side.guard.is_unprotected = true;
 	snprintf(fake_side.guard.unprotected, sizeof(fake_side.guard.unprotected), "refused");
 	tick(1);
 	assert_false(has_finding("guard_files_unprotected", ""));
@@ -555,6 +558,7 @@ static void test_each_mode_is_compared_with_the_configuration(void **state)
 static void test_a_protection_that_the_kernel_refuses_is_no_other_mode(void **state)
 {
 	scan(controller, NULL, 0);
+	fake_side.guard.is_unprotected = true;
 	snprintf(fake_side.guard.unprotected, sizeof(fake_side.guard.unprotected), "refused");
 	fake_side.guard.modes[ASPECT_GUARD_FILES] = ENFORCEMENT_OFF;
 	assert_true(is_ready());
@@ -668,6 +672,7 @@ static void test_a_mode_that_is_not_in_force_says_why(void **state)
 	expect_modes(ASPECT_AFFINITY, "enforce", "off", "why not");
 	expect_modes(ASPECT_DEBUGGING, "audit", "off", "why not");
 	fake_side.guard.state = GUARD_ACTIVE;
+	fake_side.guard.is_unprotected = true;
 	snprintf(fake_side.guard.unprotected, ROW_DETAIL_MAX, "refused");
 	fake_side.guard.modes[ASPECT_GUARD_FILES] = ENFORCEMENT_OFF;
 	expect_modes(ASPECT_GUARD_FILES, "enforce", "off", "refused");

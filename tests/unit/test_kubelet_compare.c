@@ -512,6 +512,7 @@ static void what_was_not_read_is_found(void **state)
 	assert_says(scene, FOUND_UNKNOWN_NAME, "kubepods/podx/y");
 	assert_says(scene, FOUND_UNKNOWN_NAME, "and 2 more");
 	scene->discovery.nr_unknown = 0;
+	scene->discovery.is_incomplete = true;
 	strcpy(scene->discovery.problem, "kubepods: Permission denied");
 	assert_found(scene, 1 << FOUND_CUT);
 	assert_says(scene, FOUND_CUT, "kubepods: Permission denied");

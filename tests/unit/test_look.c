@@ -93,6 +93,7 @@ static void a_step_is_known_when_it_has_ended(void **state)
 	step = step_on(STEP_WRITE, "r/b/c", NULL);
 	look_note(&look, OPERATION_STEP, &step, 0);
 	assert_null(group->files[GROUP_CPU_MAX]);
+	assert_false(look.is_in_doubt);
 	assert_string_equal(look.problem, "");
 	step = step_on(STEP_REMOVE, "r/a", NULL);
 	look_note(&look, OPERATION_STEP, &step, 0);

@@ -207,6 +207,9 @@ static void one_bad_document_refuses_only_itself(void **state)
 	assert_non_null(manifest.documents[3].spec);
 	assert_int_equal(manifest.documents[3].line, 15);
 	assert_string_equal(manifest.documents[3].name, "default/d");
+	assert_string_equal(manifest.documents[3].namespace, "default");
+	assert_string_equal(manifest.documents[3].pod, "d");
+	assert_string_equal(manifest.documents[2].pod, "");
 }
 
 static void json_and_lists(void **state)

@@ -217,6 +217,18 @@ static void a_stranger_leaves(void **state)
 	end(controller);
 }
 
+/* What the event says instead of a name is not a path in which a process can be looked for. */
+static void a_place_without_a_name_has_no_path(void **state)
+{
+	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
+
+	tell_move(controller, 6, 0, 1999);
+	assert_int_equal(port.last.inside_id, 1999);
+	assert_string_equal(port.last.inside, "");
+	expect_last(controller, "event", "target", "(gone, id 1999)/cgroup.procs");
+	end(controller);
+}
+
 /* It is a member of the one and a stranger in the other. */
 static void from_one_container_into_another_is_back_in_the_first(void **state)
 {
@@ -479,6 +491,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_node, tear_down)
 		TEST(a_member_goes_back_where_it_was),
 		TEST(a_stranger_leaves),
+		TEST(a_place_without_a_name_has_no_path),
 		TEST(from_one_container_into_another_is_back_in_the_first),
 		TEST(of_several_moves_the_first_place_counts),
 		TEST(auditing_leaves_it_and_reports),

@@ -120,6 +120,7 @@ static void the_same_answer_is_not_new_but_its_suggestion_is(void **state)
 	assert_int_equal(refusals.nr_ever[REFUSAL_CPUS], 1);
 	/* another answer, another document */
 	decision = decision_of(REFUSAL_CPUS, "no CPU is free", "");
+	decision.available = 1;
 	assert_true(refusals_note(&refusals, &source, "default/a", &decision));
 	spec->containers->request.cpu_mcpu = 2000;
 	assert_true(refusals_note(&refusals, &source, "default/a", &decision));
@@ -127,6 +128,41 @@ static void the_same_answer_is_not_new_but_its_suggestion_is(void **state)
 	assert_int_equal(refusals.nr_ever[REFUSAL_CPUS], 3);
 	assert_int_equal(refusals.nr, 1);
 	pod_spec_free(spec);
+}
+
+/* Each number and each reason counts, and how they are worded does not. */
+static void an_answer_is_compared_by_its_data(void **state)
+{
+	const struct decision first = decision_of(REFUSAL_CPUS, "too few", "");
+	const struct decision worded = decision_of(REFUSAL_CPUS, "not enough", "fits with 2");
+	struct decision others[11];
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		others[i] = first;
+	others[0].refusal = REFUSAL_SMT;
+	others[1].wanted = 4;
+	others[2].available = 3;
+	others[3].is_memory = true;
+	others[4].page_bytes = 4096;
+	others[5].is_both = true;
+	others[6].is_resize = true;
+	snprintf(others[7].container, sizeof(others[7].container), "b");
+	others[8].admitted = true;
+	others[9].cpu_result = first.cpu_result + 1;
+	others[10].memory_result = first.memory_result + 1;
+	assert_true(decision_equal(&first, &worded));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_false(decision_equal(&first, &others[i]));
+}
+
+/* What cannot be read has no numbers. */
+static void a_document_is_compared_by_what_is_wrong_with_it(void **state)
+{
+	const struct source_pod source = document("a.yaml", 1, "");
+
+	assert_true(note(&source, "", "line 1: no"));
+	assert_false(note(&source, "", "line 1: no"));
+	assert_true(note(&source, "", "line 2: no"));
 }
 
 /* Neither the earlier one nor this one has said anything. */
@@ -172,6 +208,8 @@ int main(void)
 		TEST(a_name_is_enough),
 		TEST(a_document_that_can_be_read_again_is_not_refused),
 		TEST(the_same_answer_is_not_new_but_its_suggestion_is),
+		TEST(an_answer_is_compared_by_its_data),
+		TEST(a_document_is_compared_by_what_is_wrong_with_it),
 		TEST(an_unreadable_document_is_new_once),
 		TEST(a_refusal_may_only_be_counted),
 		TEST(an_unwritable_state_file_has_a_remedy),

@@ -66,7 +66,12 @@ static void a_wrong_document_is_a_refusal(void **state)
 	struct controller *controller = start_controller();
 	const struct source_sink *sink = controller_source_sink(controller);
 	const struct source_pod wrong[] = {
-		{.file = "pods.yaml", .line = 3, .error = "line 5: no", .name = "default/a"},
+		{.file = "pods.yaml",
+		 .line = 3,
+		 .error = "line 5: no",
+		 .name = "default/a",
+		 .namespace = "default",
+		 .pod = "a"},
 		{.file = "pods.yaml", .line = 9, .error = "line 9: no name", .name = ""},
 	};
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};

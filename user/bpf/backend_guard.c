@@ -26,6 +26,7 @@ void backend_say_pins(struct bpf_backend *backend, const struct pins_report *rep
 {
 	if (report->nr_wrong && !report->nr_failed)
 		backend_say_mended(backend, MENDED_PINS, report->wrong);
+	backend->status.is_unpinned = report->nr_failed > 0;
 	snprintf(backend->status.unpinned, sizeof(backend->status.unpinned), "%s", report->failed);
 }
 
@@ -50,6 +51,7 @@ void backend_begin_status(struct bpf_backend *backend)
 
 	snprintf(backend->status.mechanism, sizeof(backend->status.mechanism), "%s",
 		 guard ? mechanism_name(guard->mechanism) : "");
+	backend->status.is_unprotected = left_out;
 	if (left_out)
 		snprintf(backend->status.unprotected, sizeof(backend->status.unprotected),
 			 "the kernel refuses the programs that protect the guard's pins and "

@@ -177,7 +177,7 @@ int backend_publish(void *self, const struct kernel_policy *policy)
 		fitted.nr_groups = fitting.nr_groups;
 	}
 	/* nothing may say that it is in force: not the agent, and not the inspector without one */
-	if (*backend->status.unprotected)
+	if (backend->status.is_unprotected)
 		fitted.modes[ASPECT_GUARD_FILES] = ENFORCEMENT_OFF;
 	if (!r)
 		r = publish(backend, &fitted);

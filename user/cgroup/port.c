@@ -9,6 +9,7 @@
 #include "cgroup/read_tree.h"
 #include "cgroup/status.h"
 #include "cgroup/systemd.h"
+#include "cgroup/value.h"
 #include "cgroup/watch.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -231,6 +232,11 @@ static int port_await_tree(void *self, uint64_t limit_ns)
 	return jobs_await_tree(self, limit_ns);
 }
 
+static void port_limits(void *self, const struct group *group, struct group_limits *ret_limits)
+{
+	value_limits(group, ret_limits);
+}
+
 static int port_read_group(void *self, struct group *group)
 {
 	return read_group(self, group);
@@ -305,6 +311,7 @@ struct groups_port groups_port(struct groups *groups)
 		.read_tree = port_read_tree,
 		.await_tree = port_await_tree,
 		.read_group = port_read_group,
+		.limits = port_limits,
 		.apply = port_apply,
 		.status = port_status,
 		.tasks = port_tasks,

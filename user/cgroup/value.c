@@ -54,6 +54,33 @@ int value_cpu_max(const char *text, uint64_t *ret_quota_usec, uint64_t *ret_peri
 	return 0;
 }
 
+/* 0 = "max", or there is no such number. */
+static int64_t number_of(const char *text)
+{
+	uint64_t number;
+
+	return text && !value_number(text, &number) && number <= INT64_MAX ? (int64_t)number : 0;
+}
+
+static int64_t quota_mcpu_of(const char *text)
+{
+	uint64_t quota_usec, period_usec, mcpu;
+
+	if (!text || value_cpu_max(text, &quota_usec, &period_usec) || quota_usec == UINT64_MAX ||
+	    !period_usec || __builtin_mul_overflow(quota_usec, 1000, &mcpu) || mcpu > INT64_MAX)
+		return RESOURCE_UNSET;
+	return (int64_t)(mcpu / period_usec);
+}
+
+void value_limits(const struct group *group, struct group_limits *ret_limits)
+{
+	*ret_limits = (struct group_limits){
+		.cpu_weight = number_of(group->files[GROUP_CPU_WEIGHT]),
+		.quota_mcpu = quota_mcpu_of(group->files[GROUP_CPU_MAX]),
+		.memory_max_bytes = number_of(group->files[GROUP_MEMORY_MAX]),
+	};
+}
+
 static bool same_list(const char *wanted, const char *seen)
 {
 	struct cpuset a, b;

@@ -8,6 +8,7 @@
 #define CGROUP_VALUE_H
 
 #include "core/plan/plan.h"
+#include "ctl/ports.h"
 
 /* Do both texts mean the same to the kernel? Invalid text equals nothing. */
 bool value_equal(enum group_file file, const char *wanted, const char *seen, uint64_t page_bytes);
@@ -16,6 +17,9 @@ bool value_equal(enum group_file file, const char *wanted, const char *seen, uin
 int value_cpu_max(const char *text, uint64_t *ret_quota_usec, uint64_t *ret_period_usec);
 /* A count or "max" (UINT64_MAX): memory.max, cpu.weight. -EINVAL. */
 int value_number(const char *text, uint64_t *ret_number);
+
+/* The limits of a group that was read. */
+void value_limits(const struct group *group, struct group_limits *ret_limits);
 
 /*
  * Is this the text of an invalid partition, "root invalid (reason)"? If so, copies the

@@ -63,6 +63,7 @@ static void on_group_completed(void *self, const char *path, int result, const c
 	look_note(&controller->look, operation->kind, &operation->step, result);
 	/* The guard and the watch may have skipped the pod meanwhile. */
 	dirty_mark_groups(&controller->dirty);
+	/* text: what the port leaves to the errno is worded here */
 	if (!*error && result)
 		error = strerror(-result);
 	if (operation->kind == OPERATION_STEP)

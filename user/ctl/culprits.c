@@ -20,12 +20,13 @@ void culprits_fini(struct culprits *culprits)
 }
 
 /* -EINPROGRESS: the name is still being looked up; otherwise 0. */
-static int name_cgroup(struct controller *controller, uint64_t id, char *ret_path, size_t size)
+static int name_cgroup(struct controller *controller, uint64_t id, char *ret_path, size_t size,
+		       enum name_state *ret_state)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	int r;
 
-	/* An event without such a cgroup: the name remains empty. */
+	*ret_state = NAME_OF_NOTHING;
 	if (!id)
 		return 0;
 	r = groups->path_of(groups->self, id, ret_path, size);
@@ -36,6 +37,7 @@ static int name_cgroup(struct controller *controller, uint64_t id, char *ret_pat
 			 (unsigned long long)id);
 	else if (!*ret_path)
 		snprintf(ret_path, size, "/");
+	*ret_state = r ? NAME_LOST : NAME_KNOWN;
 	return 0;
 }
 
@@ -79,7 +81,8 @@ static int find_names(struct controller *controller, struct unnamed *unnamed)
 {
 	for (; unnamed->nr_named < NAME_NR; unnamed->nr_named++)
 		if (name_cgroup(controller, id_of_name(unnamed, unnamed->nr_named),
-				unnamed->names[unnamed->nr_named], ROW_PATH_MAX))
+				unnamed->names[unnamed->nr_named], ROW_PATH_MAX,
+				&unnamed->states[unnamed->nr_named]))
 			return -EINPROGRESS;
 	return 0;
 }
@@ -90,23 +93,27 @@ static void give_up_names(struct unnamed *unnamed)
 	for (; unnamed->nr_named < NAME_NR; unnamed->nr_named++) {
 		uint64_t id = id_of_name(unnamed, unnamed->nr_named);
 
-		if (id)
-			snprintf(unnamed->names[unnamed->nr_named], ROW_PATH_MAX, "(%s, id %llu)",
-				 NAME_UNKNOWN, (unsigned long long)id);
+		if (!id)
+			continue;
+		snprintf(unnamed->names[unnamed->nr_named], ROW_PATH_MAX, "(%s, id %llu)",
+			 NAME_UNKNOWN, (unsigned long long)id);
+		unnamed->states[unnamed->nr_named] = NAME_LOST;
 	}
 }
 
 /* May process 1 have done it for a kubelet or for itself? A client is only known if there is just one. */
-static bool is_for_a_kubelet(const struct event_row *row)
+static bool is_for_a_kubelet(const struct unnamed *unnamed)
 {
-	return !*row->client ||
-	       kubelet_drift_is_kubelets(drift_cause_of(row->record.client.pid, row->client));
+	return unnamed->states[NAME_CLIENT] == NAME_OF_NOTHING ||
+	       kubelet_drift_is_kubelets(
+		       drift_cause_of(unnamed->event.client.pid, unnamed->names[NAME_CLIENT]));
 }
 
-/* A cgroup whose name is not known, "(gone, id 7)", may be one of ours. */
-static bool is_outside(const struct controller *controller, const char *target)
+/* A cgroup whose name is not known may be one of ours. */
+static bool is_outside(const struct controller *controller, const struct unnamed *unnamed)
 {
-	return *target && *target != '(' && !group_path_is_in(target, controller->layout.root);
+	return unnamed->states[NAME_TARGET] == NAME_KNOWN &&
+	       !group_path_is_in(unnamed->names[NAME_TARGET], controller->layout.root);
 }
 
 /*
@@ -115,12 +122,12 @@ static bool is_outside(const struct controller *controller, const char *target)
  * Outside the workload root that is nobody's attack: an empty list restricts nobody, and the kernel keeps
  * a controller that a child uses. With hostTasks: shared, lists are emptied that are ours.
  */
-static bool is_systemds_reset(struct controller *controller, const struct event_row *row)
+static bool is_systemds_reset(struct controller *controller, const struct unnamed *unnamed)
 {
-	const struct event_record *record = &row->record;
+	const struct event_record *record = &unnamed->event;
 
-	if (record->kind != EVENT_DRIFT || record->pid != 1 ||
-	    !is_outside(controller, row->target) || !is_for_a_kubelet(row))
+	if (record->kind != EVENT_DRIFT || record->pid != 1 || !is_outside(controller, unnamed) ||
+	    !is_for_a_kubelet(unnamed))
 		return false;
 	if (record->write.is_controllers)
 		return true;
@@ -136,7 +143,7 @@ static void tell_event(struct controller *controller, const struct unnamed *unna
 	memcpy(row.cgroup, unnamed->names[NAME_CULPRIT], sizeof(row.cgroup));
 	memcpy(row.client, unnamed->names[NAME_CLIENT], sizeof(row.client));
 	memcpy(row.target, unnamed->names[NAME_TARGET], sizeof(row.target));
-	if (ctl_hear_kubelet_drift(controller, &row) || is_systemds_reset(controller, &row))
+	if (ctl_hear_kubelet_drift(controller, &row) || is_systemds_reset(controller, unnamed))
 		return;
 	lookup_name_event(controller->ledger, &controller->desired, row.target, &row);
 	if (row.record.kind == EVENT_DRIFT) {
@@ -145,7 +152,7 @@ static void tell_event(struct controller *controller, const struct unnamed *unna
 		wakes_request_resync(&controller->wakes);
 	}
 	event_log_add(&controller->events, &row);
-	ctl_hear_move(controller, &row);
+	ctl_hear_move(controller, &row, unnamed->states[NAME_TARGET] == NAME_KNOWN);
 }
 
 static void drop_first(struct culprits *culprits)

@@ -133,14 +133,14 @@ void ctl_take_discovery(struct controller *controller, struct discovery *found)
 {
 	struct discovered *discovered = &controller->discovered;
 
-	if (discovered->found_ns && !*discovered->last.problem) {
+	if (discovered->found_ns && !discovered->last.is_incomplete) {
 		discovery_fini(&discovered->complete);
 		discovered->complete = discovered->last;
 		discovered->last = (struct discovery){0};
 		discovered->has_complete = true;
 	}
 	/* At the start everything is new, which is no event; and what was not read did not vanish. */
-	if (discovered->has_complete && !*found->problem)
+	if (discovered->has_complete && !found->is_incomplete)
 		tell_changes(controller, &discovered->complete, found);
 	discovery_fini(&discovered->last);
 	discovered->last = *found;
@@ -162,7 +162,7 @@ bool ctl_lacks_discovery(const struct controller *controller, char *reason, size
 	else if (age_ns >= OUTDATED_NS)
 		snprintf(reason, size, "the cgroups of pods were last read %llu s ago",
 			 (unsigned long long)(age_ns / 1000000000));
-	else if (*discovered->last.problem)
+	else if (discovered->last.is_incomplete)
 		snprintf(reason, size, "not all cgroups of pods could be read: %s",
 			 discovered->last.problem);
 	else if (controller->options.config->mode == MODE_GUARD &&

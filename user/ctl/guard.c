@@ -161,7 +161,7 @@ static void tell_unprotected(struct controller *controller, const struct guard_s
 	const enum finding kind = FINDING_GUARD_FILES_UNPROTECTED;
 	const struct config *config = controller->options.config;
 
-	if (*status->unprotected && !is_observing(controller) &&
+	if (status->is_unprotected && !is_observing(controller) &&
 	    config->enforcement.guard[ASPECT_GUARD_FILES] != ENFORCEMENT_OFF)
 		findings_put(&controller->findings, kind, status->unprotected,
 			     "report this kernel, or set enforcement.guardFiles to off; while the "
@@ -186,7 +186,7 @@ static bool is_in_mode(const struct config *config, const struct guard_status *s
 {
 	/* without its programs the protection of the guard's files is off: a finding reports that */
 	return status->modes[aspect] == config_guard_mode(config, aspect) ||
-	       (aspect == ASPECT_GUARD_FILES && *status->unprotected);
+	       (aspect == ASPECT_GUARD_FILES && status->is_unprotected);
 }
 
 /* "affinity audit instead of enforce, debugging off instead of audit"; false = there is none. */
@@ -274,7 +274,7 @@ void ctl_tell_guard(struct controller *controller)
 	tell_outage(controller, &status);
 	for (enum guard_mending what = 0; what < MENDED_NR; what++)
 		tell_mended(controller, &status, what);
-	if (*status.unpinned)
+	if (status.is_unpinned)
 		findings_put(&controller->findings, FINDING_GUARD_NOT_PINNED, status.unpinned,
 			     "mount bpffs at /sys/fs/bpf (mount -t bpf bpf /sys/fs/bpf); the "
 			     "agent then pins them within a second");

@@ -28,7 +28,7 @@ static const char *find_reason(const struct guard_status *status, enum aspect as
 		return "";
 	if (status->state == GUARD_INACTIVE)
 		return status->reason;
-	if (aspect == ASPECT_GUARD_FILES && *status->unprotected)
+	if (aspect == ASPECT_GUARD_FILES && status->is_unprotected)
 		return status->unprotected;
 	if (status->released)
 		return "an operator has released the guard; end the release with `pinfold guard arm`";

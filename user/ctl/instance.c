@@ -84,6 +84,7 @@ static pid_t holder_of(const struct stat *file)
 		int pid;
 
 		/* "1: FLOCK  ADVISORY  WRITE 705 00:19:38 0 EOF" */
+		/* text: the kernel has the owner of a lock in this file only */
 		if (sscanf(line, "%*d: FLOCK ADVISORY WRITE %d %x:%x:%lu", &pid, &major, &minor,
 			   &inode) == 4 &&
 		    inode == file->st_ino && makedev(major, minor) == file->st_dev)

@@ -513,7 +513,7 @@ bool ctl_judge_kubelet_drift(struct controller *controller)
 	if (!controller->ports.cpusets || !config_repairs_kubelet(controller->options.config))
 		return false;
 	/* What was not read is not gone. */
-	if (*last->problem)
+	if (last->is_incomplete)
 		return false;
 	if (follow_containers(controller, &next)) {
 		log_err(-ENOMEM, "ctl: cpusets are not compared until the next scan");

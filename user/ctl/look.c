@@ -11,8 +11,6 @@
 #include "ctl/look.h"
 #include "lib/log.h"
 
-/* Finding while the cgroups cannot be reached or written by anybody. */
-
 void look_doubt(struct look *look, const char *format, ...)
 {
 	va_list args;
@@ -20,10 +18,12 @@ void look_doubt(struct look *look, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(look->problem, sizeof(look->problem), format, args);
 	va_end(args);
+	look->is_in_doubt = true;
 }
 
 void look_succeed(struct look *look)
 {
+	look->is_in_doubt = false;
 	*look->problem = '\0';
 }
 
@@ -303,16 +303,17 @@ void ctl_check_reach(struct controller *controller)
 	const struct groups_port *groups = controller->ports.groups;
 	struct look *look = &controller->look;
 	struct group_obstacle obstacle = {0};
-	bool was_blocked = *look->obstacle;
+	bool was_blocked = look->is_blocked;
 
 	if (!groups->check(groups->self, &obstacle)) {
-		*look->obstacle = '\0';
+		look->is_blocked = false;
 		findings_clear(&controller->findings, FINDING_CGROUPS_OUT_OF_REACH);
 		/* Changes in the meantime were not noticed. */
 		if (was_blocked)
 			wakes_schedule(&controller->wakes, 0);
 		return;
 	}
+	look->is_blocked = true;
 	snprintf(look->obstacle, sizeof(look->obstacle), "%s", obstacle.message);
 	findings_put(&controller->findings, FINDING_CGROUPS_OUT_OF_REACH, obstacle.message,
 		     obstacle.remedy);

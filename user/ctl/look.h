@@ -32,7 +32,8 @@ struct look {
 	uint32_t nr_done, max_done;
 	struct done *done; /* owned */
 	bool forgot_done;  /* entries were dropped: the look cannot be corrected */
-	/* Why the cgroups cannot be reached, and why the last look failed; "" = no problem. */
+	bool is_blocked;   /* the cgroups cannot be reached; `obstacle` says why */
+	bool is_in_doubt; /* the last look failed, or its result is uncertain; `problem` says why */
 	char obstacle[ROW_DETAIL_MAX], problem[ROW_DETAIL_MAX];
 };
 

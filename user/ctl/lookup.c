@@ -9,21 +9,31 @@
 /* Cannot be the name of a pod. The cgroup is created once and kept. */
 #define SELF_TEST_GROUP "pinfold-selftest"
 
+bool lookup_split_name(const char *text, char ret_namespace[POD_NAME_MAX],
+		       char ret_name[POD_NAME_MAX])
+{
+	const char *slash = strchr(text, '/'); /* text: a request names a pod in this form */
+	const char *name = slash ? slash + 1 : text;
+
+	/* Cut to the size of the fields, they might be those of another pod. */
+	if (strlen(name) >= POD_NAME_MAX || (slash && slash - text >= POD_NAME_MAX))
+		return false;
+	if (slash)
+		snprintf(ret_namespace, POD_NAME_MAX, "%.*s", (int)(slash - text), text);
+	else
+		snprintf(ret_namespace, POD_NAME_MAX, "default");
+	snprintf(ret_name, POD_NAME_MAX, "%s", name);
+	return true;
+}
+
 const struct ledger_pod *lookup_pod(const struct ledger *ledger, const char *text)
 {
-	const char *slash = strchr(text, '/');
-	char namespace[POD_NAME_MAX];
+	const struct ledger_pod *pod = ledger_find(ledger, text);
+	char namespace[POD_NAME_MAX], name[POD_NAME_MAX];
 
-	if (!slash) {
-		const struct ledger_pod *pod = ledger_find(ledger, text);
-
-		return pod ? pod : ledger_find_name(ledger, "default", text);
-	}
-	/* Cut to the size of the field, it might be another namespace. */
-	if ((size_t)(slash - text) >= sizeof(namespace))
-		return NULL;
-	snprintf(namespace, sizeof(namespace), "%.*s", (int)(slash - text), text);
-	return ledger_find_name(ledger, namespace, slash + 1);
+	if (pod || !lookup_split_name(text, namespace, name))
+		return pod;
+	return ledger_find_name(ledger, namespace, name);
 }
 
 const struct group *lookup_group(const struct group_tree *tree, const char *uid,

@@ -13,6 +13,12 @@
 /* Namespace of pods that were found running without a record in the state file. */
 #define REBUILT_NAMESPACE "recovered"
 
+/*
+ * The parts of "namespace/name", or of a "name" in the namespace default. False = it is too long to
+ * be a pod's.
+ */
+bool lookup_split_name(const char *text, char ret_namespace[POD_NAME_MAX],
+		       char ret_name[POD_NAME_MAX]);
 /* Find a pod by "namespace/name", "name" (in namespace default) or uid; NULL = none. */
 const struct ledger_pod *lookup_pod(const struct ledger *ledger, const char *text);
 /* The cgroup of a container, or of a pod (`container` ""), in a tree; NULL = none. */

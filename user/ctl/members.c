@@ -213,7 +213,7 @@ static const char *published_path(const struct controller *controller, uint64_t 
 
 /* Where it is now, and who did it. */
 static void follow_move(const struct controller *controller, const struct event_row *event,
-			struct displaced *member)
+			bool is_target_named, struct displaced *member)
 {
 	const struct event_record *record = &event->record;
 	struct member_move *move = &member->move;
@@ -224,7 +224,7 @@ static void follow_move(const struct controller *controller, const struct event_
 	move->inside_id = border_id ? border_id : record->move.to_id;
 	if (!is_inside)
 		move->inside_id = 0;
-	if (is_inside && !*inside && *event->target != '(')
+	if (is_inside && !*inside && is_target_named)
 		inside = event->target;
 	text_copy(move->inside, sizeof(move->inside), is_inside ? inside : "");
 	member->nr_looks = 0;
@@ -235,7 +235,7 @@ static void follow_move(const struct controller *controller, const struct event_
 
 /* Where it belongs: this is the first move since it was there. */
 static void begin_move(const struct controller *controller, const struct event_row *event,
-		       struct displaced *member)
+		       bool is_target_named, struct displaced *member)
 {
 	const struct event_record *record = &event->record;
 	struct member_move *move = &member->move;
@@ -251,7 +251,7 @@ static void begin_move(const struct controller *controller, const struct event_r
 		  group_tree_find(&controller->desired, home) ? home : "");
 	member->state = MEMBER_WAITING;
 	member->due_ns = member->attempted_ns + backoff_ns(member->nr_attempts);
-	follow_move(controller, event, member);
+	follow_move(controller, event, is_target_named, member);
 	if (*move->home)
 		text_copy(member->path, sizeof(member->path), move->home);
 	else if (!move->home_id && *move->inside)
@@ -301,7 +301,8 @@ static bool is_move_home(const struct displaced *member, const struct event_reco
 	return !member && is_stranger && record->suppressed;
 }
 
-void ctl_hear_move(struct controller *controller, const struct event_row *event)
+void ctl_hear_move(struct controller *controller, const struct event_row *event,
+		   bool is_target_named)
 {
 	const struct event_record *record = &event->record;
 	struct displaced *member;
@@ -323,9 +324,9 @@ void ctl_hear_move(struct controller *controller, const struct event_row *event)
 		return;
 	}
 	if (!member->move.pid || member->state == MEMBER_SETTLED) {
-		begin_move(controller, event, member);
+		begin_move(controller, event, is_target_named, member);
 	} else {
-		follow_move(controller, event, member);
+		follow_move(controller, event, is_target_named, member);
 		member->is_renewed = member->state == MEMBER_RUNNING;
 	}
 	open_drift(controller, member, event);

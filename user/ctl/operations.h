@@ -16,9 +16,10 @@ struct operation {
 	enum operation_kind kind;
 	struct step step; /* join and kill: path and uid only; value is owned, may be NULL */
 	uint64_t since_ns;
-	bool is_repair;		   /* the step repairs drift that is still open */
-	uint64_t run;		   /* join: the id of the request that waits for it */
-	char told[ROW_DETAIL_MAX]; /* the last sentence for operators about it; "" = none yet */
+	bool is_repair; /* the step repairs drift that is still open */
+	uint64_t run;	/* join: the id of the request that waits for it */
+	bool is_told;	/* operators were told that it waits, with this sentence */
+	char told[ROW_DETAIL_MAX];
 };
 
 struct operations {

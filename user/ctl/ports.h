@@ -109,6 +109,13 @@ struct managed_group {
 	uint64_t nodes;		   /* indexes of the NUMA nodes with near memory; for placement */
 };
 
+/* The limits in a group's files, as numbers. A file that is missing or damaged limits nothing. */
+struct group_limits {
+	int64_t cpu_weight;	  /* 0 = unknown */
+	int64_t quota_mcpu;	  /* RESOURCE_UNSET = none */
+	int64_t memory_max_bytes; /* 0 = none */
+};
+
 struct groups_port {
 	void *self;
 	/* Fill plan_layout for "systemd" or "cgroupfs". */
@@ -134,6 +141,8 @@ struct groups_port {
 	int (*await_tree)(void *self, uint64_t limit_ns);
 	/* Read the files of one group into `group`, whose path is set. -ENOENT = gone. */
 	int (*read_group)(void *self, struct group *group);
+	/* What the files of a group that was read say. */
+	void (*limits)(void *self, const struct group *group, struct group_limits *ret_limits);
 	/*
 	 * Carry out one step and read it back. 0 = the kernel now has the value (as a set, for
 	 * CPU lists). Otherwise a negative errno and a sentence in `error` (file, value,
@@ -307,14 +316,16 @@ struct guard_status {
 	bool is_switched_off;
 	uint64_t nr_mended[MENDED_NR];		/* since the start */
 	char mended[MENDED_NR][ROW_DETAIL_MAX]; /* what differed the last time */
-	/* Pins that cannot be restored, and why; "" = none. The guard then ends with the agent. */
+	/* Pins that cannot be restored, and why. The guard then ends with the agent. */
+	bool is_unpinned;
 	char unpinned[ROW_DETAIL_MAX];
 	/*
 	 * Times for which the agent stood still, since its start: how often, how long in all, how
 	 * long the last time, and how long of that the guard only recorded (guardExpiry).
 	 */
 	uint64_t nr_outages, outage_ns, last_outage_ns, last_expired_ns;
-	/* Why nobody is kept from the guard's own pins and mounts; "" = the programs for it are in force. */
+	/* The programs that keep others from the guard's own pins and mounts are not in force, and why. */
+	bool is_unprotected;
 	char unprotected[ROW_DETAIL_MAX];
 	/* A map that another process froze, so that it cannot be written any more; "" = none. */
 	char frozen_map[32];

@@ -65,16 +65,16 @@ static enum pod_condition find_problem(const struct controller *controller,
 	const struct operation *operation = operations_find(&controller->operations, uid);
 	const struct retry *retry = chains_find(&controller->chains, uid);
 
-	if (*controller->look.problem) {
+	if (controller->look.is_in_doubt) {
 		snprintf(ret_why, ROW_DETAIL_MAX, "%s", controller->look.problem);
 		return CONDITION_UNKNOWN;
 	}
 	/* Checked before the operations and errors that it causes. */
 	if (find_offline(controller, pod, ret_why))
 		return CONDITION_FAILED;
-	if (operation && (*operation->told || operation->kind == OPERATION_STEP)) {
+	if (operation && (operation->is_told || operation->kind == OPERATION_STEP)) {
 		snprintf(ret_why, ROW_DETAIL_MAX, "%s",
-			 *operation->told ? operation->told : "its cgroups are being written");
+			 operation->is_told ? operation->told : "its cgroups are being written");
 		return CONDITION_WAITING;
 	}
 	if (retry) {
@@ -176,7 +176,7 @@ static bool all_pods_held(const struct controller *controller, char *reason, siz
 	if (nr > 1)
 		snprintf(others, sizeof(others), " and %u more %s", nr - 1,
 			 nr > 2 ? "pods are" : "pod are");
-	snprintf(reason, size, "pod %s%s not enforced: %s", name, *others ? others : " is",
+	snprintf(reason, size, "pod %s%s not enforced: %s", name, nr > 1 ? others : " is",
 		 first.detail);
 	return false;
 }
@@ -209,9 +209,9 @@ bool ctl_is_ready(void *self, char *reason, size_t size)
 	else if (!controller->record.is_writable)
 		snprintf(reason, size, "the state file cannot be written: %s",
 			 controller->record.problem);
-	else if (*controller->look.obstacle)
+	else if (controller->look.is_blocked)
 		snprintf(reason, size, "%s", controller->look.obstacle);
-	else if (*controller->look.problem)
+	else if (controller->look.is_in_doubt)
 		snprintf(reason, size, "%s", controller->look.problem);
 	else if (root)
 		snprintf(reason, size, "the workload root cannot be set up: %s", root);

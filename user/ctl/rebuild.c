@@ -45,13 +45,21 @@ static void collect(struct finder *finder)
 	}
 }
 
-/* An exclusive container requested as many CPUs as it has, which its weight shows. */
-static bool has_exclusive_weight(const struct found *found)
+static struct group_limits limits_of(const struct controller *controller, const struct group *group)
 {
-	const char *text = found->group->files[GROUP_CPU_WEIGHT];
-	uint64_t wanted = plan_cpu_weight(1000 * (int64_t)cpuset_count(&found->cpus));
+	const struct groups_port *groups = controller->ports.groups;
+	struct group_limits limits;
 
-	return text && strtoull(text, NULL, 10) == wanted;
+	groups->limits(groups->self, group, &limits);
+	return limits;
+}
+
+/* An exclusive container requested as many CPUs as it has, which its weight shows. */
+static bool has_exclusive_weight(const struct controller *controller, const struct found *found)
+{
+	const uint64_t wanted = plan_cpu_weight(1000 * (int64_t)cpuset_count(&found->cpus));
+
+	return limits_of(controller, found->group).cpu_weight == (int64_t)wanted;
 }
 
 /*
@@ -66,7 +74,7 @@ static void find_pool(struct finder *finder)
 	for (uint32_t i = 0; i < finder->nr; i++) {
 		struct cpuset rest = controller->topology->all;
 
-		if (has_exclusive_weight(&finder->found[i]))
+		if (has_exclusive_weight(controller, &finder->found[i]))
 			continue;
 		cpuset_subtract(&rest, &controller->policy->excluded);
 		if (controller->policy->cpu_options.strict_reservation)
@@ -79,27 +87,6 @@ static void find_pool(struct finder *finder)
 			return;
 		}
 	}
-}
-
-/* The number at the start of a file; 0 = "max", or there is no such file. */
-static int64_t number_of(const struct group *group, enum group_file file)
-{
-	const char *text = group->files[file];
-
-	return text ? strtoll(text, NULL, 10) : 0;
-}
-
-/* "50000 100000" -> 500. */
-static int64_t quota_mcpu(const struct group *group)
-{
-	const char *text = group->files[GROUP_CPU_MAX];
-	long long quota_us, period_us;
-	int64_t mcpu;
-
-	if (!text || sscanf(text, "%lld %lld", &quota_us, &period_us) != 2 || !period_us ||
-	    __builtin_mul_overflow(quota_us, 1000, &mcpu))
-		return RESOURCE_UNSET;
-	return mcpu / period_us;
 }
 
 /* Several requests result in the same weight: return the smallest. */
@@ -123,13 +110,14 @@ static int64_t request_of_weight(int64_t weight)
  * limits that are in force: the loss of its record must not affect the pod. An exclusive
  * container needs a memory limit; if it has none, set one above the machine's memory.
  */
-static void invent_request(struct container_spec *spec, const struct found *found, bool exclusive)
+static void invent_request(const struct controller *controller, struct container_spec *spec,
+			   const struct found *found, bool exclusive)
 {
-	const struct group *group = found->group;
-	int64_t memory_bytes = number_of(group, GROUP_MEMORY_MAX);
+	const struct group_limits limits = limits_of(controller, found->group);
+	const int64_t memory_bytes = limits.memory_max_bytes;
 
 	spec->kind = CONTAINER_APP;
-	snprintf(spec->name, sizeof(spec->name), "%s", group->container);
+	snprintf(spec->name, sizeof(spec->name), "%s", found->group->container);
 	if (exclusive) {
 		spec->request.cpu_mcpu = 1000 * (int64_t)cpuset_count(&found->cpus);
 		spec->request.memory_bytes = memory_bytes ? memory_bytes : 1LL << 50;
@@ -137,17 +125,18 @@ static void invent_request(struct container_spec *spec, const struct found *foun
 		return;
 	}
 	/* It requests no memory, so the pod is Burstable and no exclusive CPU results. */
-	spec->request.cpu_mcpu = request_of_weight(number_of(group, GROUP_CPU_WEIGHT));
-	spec->limit.cpu_mcpu = quota_mcpu(group);
+	spec->request.cpu_mcpu = request_of_weight(limits.cpu_weight);
+	spec->limit.cpu_mcpu = limits.quota_mcpu;
 	spec->limit.memory_bytes = memory_bytes ? memory_bytes : RESOURCE_UNSET;
 	if (spec->limit.cpu_mcpu != RESOURCE_UNSET && spec->request.cpu_mcpu > spec->limit.cpu_mcpu)
 		spec->request.cpu_mcpu = spec->limit.cpu_mcpu;
 }
 
 /* The part of the pod's limit beyond its containers': overhead, or containers that ended. */
-static void invent_overhead(struct pod_spec *spec, const struct group *group)
+static void invent_overhead(const struct controller *controller, struct pod_spec *spec,
+			    const struct group *group)
 {
-	int64_t whole = number_of(group, GROUP_MEMORY_MAX);
+	int64_t whole = limits_of(controller, group).memory_max_bytes;
 	int64_t sum = pod_totals(spec).memory_limit_bytes;
 
 	if (sum != RESOURCE_UNSET && whole > sum)
@@ -168,7 +157,7 @@ static void copy_uid(const struct controller *controller, const char *uid, char 
 {
 	snprintf(ret_uid, POD_UID_MAX, "%s", uid);
 	for (char *at = ret_uid; controller->layout.systemd && *at; at++)
-		if (*at == '_')
+		if (*at == '_') /* text: it is changed, and decides nothing */
 			*at = '-';
 }
 
@@ -195,7 +184,7 @@ static int fill_pod(const struct finder *finder, const struct group *group, stru
 
 		if (strcmp(found->group->uid, uid))
 			continue;
-		invent_request(&pod->spec->containers[at], found, exclusive);
+		invent_request(finder->controller, &pod->spec->containers[at], found, exclusive);
 		grant->kind = CONTAINER_APP;
 		grant->isolation = exclusive ? ISOLATION_CONTAINER : ISOLATION_HOST;
 		snprintf(grant->container, sizeof(grant->container), "%s", found->group->container);
@@ -204,7 +193,7 @@ static int fill_pod(const struct finder *finder, const struct group *group, stru
 		at++;
 	}
 	pod->spec->nr_containers = pod->nr_grants = nr;
-	invent_overhead(pod->spec, group);
+	invent_overhead(finder->controller, pod->spec, group);
 	pod->state = POD_ENDING;
 	snprintf(pod->detail, sizeof(pod->detail),
 		 "it was found running, without a record in the state file");

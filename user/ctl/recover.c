@@ -46,12 +46,12 @@ static void restore_pod(struct controller *controller, const struct state_pod *s
 	int r = -EUCLEAN;
 
 	lookup_pod_label(saved->pod.spec, name, sizeof(name));
-	if (!*saved->problem)
+	if (!saved->is_unusable)
 		r = ledger_restore(controller->ledger, &saved->pod, error, sizeof(error));
 	if (!r)
 		return;
 	snprintf(message, sizeof(message), "%.120s could not keep its grant: %.160s", name,
-		 *saved->problem ? saved->problem : error);
+		 saved->is_unusable ? saved->problem : error);
 	if ((*nr_lost)++ < MAX_FINDINGS_ADDED)
 		findings_add(&controller->findings, FINDING_GRANT_LOST, message, LOST_REMEDY);
 	else

@@ -63,12 +63,6 @@ void refusals_drop(struct refusals *refusals, struct refused_pod *refused)
 	*refused = refusals->rows[--refusals->nr];
 }
 
-static bool same_answer(const struct refused_pod *refused, const struct decision *decision)
-{
-	return refused->decision.refusal == decision->refusal &&
-	       !text_is_news(refused->decision.message, decision->message);
-}
-
 static bool same_spec(const struct refused_pod *refused, const struct pod_spec *spec)
 {
 	if (!refused->spec || !spec)
@@ -76,12 +70,27 @@ static bool same_spec(const struct refused_pod *refused, const struct pod_spec *
 	return pod_spec_equal(refused->spec, spec);
 }
 
+static const char *namespace_of(const struct source_pod *source)
+{
+	if (source->spec)
+		return source->spec->namespace;
+	return source->namespace ? source->namespace : "";
+}
+
+static const char *pod_of(const struct source_pod *source)
+{
+	if (source->spec)
+		return source->spec->name;
+	return source->pod ? source->pod : "";
+}
+
 bool refusals_note(struct refusals *refusals, const struct source_pod *source, const char *name,
 		   const struct decision *decision)
 {
 	struct refused_pod *refused = refusals_find(refusals, name, source->file, source->line);
 
-	if (refused && same_answer(refused, decision) && same_spec(refused, source->spec)) {
+	if (refused && decision_equal(&refused->decision, decision) &&
+	    same_spec(refused, source->spec)) {
 		/*
 		 * The answer is the same, but its suggestion was computed from the current
 		 * ledger.
@@ -99,6 +108,8 @@ bool refusals_note(struct refusals *refusals, const struct source_pod *source, c
 		*refused = (struct refused_pod){0};
 	}
 	snprintf(refused->name, sizeof(refused->name), "%s", name);
+	text_copy(refused->namespace, sizeof(refused->namespace), namespace_of(source));
+	text_copy(refused->pod, sizeof(refused->pod), pod_of(source));
 	snprintf(refused->file, sizeof(refused->file), "%s", source->file);
 	refused->line = source->line;
 	refused->decision = *decision;

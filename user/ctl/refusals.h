@@ -9,7 +9,8 @@
 #define MAX_REFUSED 256
 
 struct refused_pod {
-	char name[POD_NAME_MAX * 2]; /* namespace/name as far as known */
+	char name[POD_NAME_MAX * 2]; /* namespace/name as far as known; "" = unknown */
+	char namespace[POD_NAME_MAX], pod[POD_NAME_MAX]; /* the same in its parts */
 	char file[ROW_PATH_MAX];
 	unsigned int line;
 	struct pod_spec *spec; /* owned; NULL: the document itself is invalid */

@@ -348,9 +348,8 @@ static struct json_object *report_numa_nodes(struct controller *controller)
 	return view_numas(controller->ledger, machine ? now : NULL);
 }
 
-/* Names of a refused document as far as known; borrowed by the row. */
+/* The path of a refused document; borrowed by the row. */
 struct refusal_text {
-	char namespace[POD_NAME_MAX], name[POD_NAME_MAX];
 	char file[CONFIG_PATH_MAX + ROW_PATH_MAX];
 };
 
@@ -358,23 +357,17 @@ static void fill_refusal(const struct controller *controller, const struct refus
 			 struct refusal_row *row, struct refusal_text *text)
 {
 	const char *directory = controller->options.config->sources.manifest_directory;
-	const char *slash = strchr(refused->name, '/');
 
 	snprintf(text->file, sizeof(text->file), "%s/%s", directory, refused->file);
 	*row = (struct refusal_row){
 		.file = *refused->file ? text->file : NULL,
 		.line = refused->line,
 		.decision = &refused->decision,
+		.namespace = unless_empty(refused->namespace),
+		.name = unless_empty(refused->pod),
 	};
 	if (refused->spec)
 		row->uid = refused->spec->uid;
-	if (!slash)
-		return;
-	snprintf(text->namespace, sizeof(text->namespace), "%.*s", (int)(slash - refused->name),
-		 refused->name);
-	snprintf(text->name, sizeof(text->name), "%s", slash + 1);
-	row->namespace = text->namespace;
-	row->name = text->name;
 }
 
 /* All refused pods; if `explained`, the pods of the ledger with their explanations too. */
@@ -454,10 +447,10 @@ static bool parse_number(const char *digits, uint64_t *ret_number)
 {
 	/* strtoull also takes signs and blanks */
 	for (const char *at = digits; *at; at++)
-		if (*at < '0' || *at > '9')
+		if (*at < '0' || *at > '9') /* text: a request has the number so */
 			return false;
 	errno = 0;
-	*ret_number = strtoull(digits, NULL, 10);
+	*ret_number = strtoull(digits, NULL, 10); /* text: the same */
 	return *digits && !errno;
 }
 
@@ -486,7 +479,7 @@ static int query_from(struct controller *controller, const char *object, const c
 
 int ctl_query(void *self, const char *object, struct json_object **ret_json)
 {
-	const char *slash = strchr(object, '/');
+	const char *slash = strchr(object, '/'); /* text: a request asks for "object/NUMBER" */
 
 	if (slash)
 		return query_from(self, object, slash, ret_json);

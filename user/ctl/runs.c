@@ -108,16 +108,15 @@ static int end_init_containers(struct controller *controller, const struct ledge
 int ctl_answer_no_pod(const struct controller *controller, const char *pod_name,
 		      struct answer *answer)
 {
-	const char *slash = strchr(pod_name, '/');
-	char name[POD_NAME_MAX * 2];
+	char namespace[POD_NAME_MAX], name[POD_NAME_MAX];
+	const bool is_name = lookup_split_name(pod_name, namespace, name);
 
-	snprintf(name, sizeof(name), "%s%s", slash ? "" : "default/", pod_name);
-	for (uint32_t i = 0; i < controller->admission.refusals.nr; i++) {
+	for (uint32_t i = 0; is_name && i < controller->admission.refusals.nr; i++) {
 		const struct refused_pod *refused = &controller->admission.refusals.rows[i];
 
-		if (!strcmp(refused->name, name))
+		if (!strcmp(refused->namespace, namespace) && !strcmp(refused->pod, name))
 			return answer_error(answer, STATUS_CONFLICT, "pod %s was refused: %s: %s",
-					    name, refused->decision.reason,
+					    refused->name, refused->decision.reason,
 					    refused->decision.message);
 	}
 	return answer_error(

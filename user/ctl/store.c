@@ -175,6 +175,7 @@ static int make_parents(const char *path)
 	if (strlen(path) >= sizeof(parent))
 		return -ENAMETOOLONG;
 	strcpy(parent, path);
+	/* text: it is a path, which is made part by part */
 	for (char *slash = parent; (slash = strchr(slash + 1, '/'));) {
 		*slash = '\0';
 		if (mkdir(parent, 0755) && errno != EEXIST)

@@ -269,9 +269,10 @@ void ctl_tell_waits(struct controller *controller)
 		struct operation *operation = &controller->operations.rows[i];
 
 		ctl_describe_wait(controller, operation, &waiting);
-		if (waiting.longest_ns >= WAIT_TOLD_NS)
-			ctl_wait_sentence(controller, &waiting, operation->told,
-					  sizeof(operation->told));
+		if (waiting.longest_ns < WAIT_TOLD_NS)
+			continue;
+		ctl_wait_sentence(controller, &waiting, operation->told, sizeof(operation->told));
+		operation->is_told = true;
 	}
 	ctl_longest_wait(controller, &waiting);
 	if (waiting.longest_ns < WAIT_TOLD_NS) {

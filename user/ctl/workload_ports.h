@@ -15,6 +15,8 @@ struct source_pod {
 	unsigned int line;
 	const char *error; /* if spec is NULL: a sentence with line, field, reason and remedy */
 	const char *name;  /* namespace/name as far as known, or "" */
+	/* If spec is NULL: the parts of the name; "" or NULL = unknown. */
+	const char *namespace, *pod;
 };
 
 struct source_sink {

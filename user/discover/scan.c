@@ -48,9 +48,10 @@ note_problem(struct scan_walk *walk, const char *format, ...)
 	struct discovery *found = &walk->scan->found;
 	va_list args;
 
-	if (*found->problem)
+	if (found->is_incomplete)
 		return;
 	va_start(args, format);
+	found->is_incomplete = true;
 	vsnprintf(found->problem, sizeof(found->problem), format, args);
 	va_end(args);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "format/resources.h"
+#include "lib/text.h"
 
 #define DNS_LABEL_MAX	  63
 #define DNS_SUBDOMAIN_MAX 253
@@ -229,6 +230,8 @@ static int read_metadata(const struct yaml_value *pod, const char *prefix,
 	if (err)
 		return err;
 	snprintf(document->name, sizeof(document->name), "%s/%s", spec->namespace, spec->name);
+	text_copy(document->namespace, sizeof(document->namespace), spec->namespace);
+	text_copy(document->pod, sizeof(document->pod), spec->name);
 	format_field(field, "%smetadata.uid", prefix);
 	return read_uid(metadata, field, error, spec);
 }

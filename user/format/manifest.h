@@ -19,9 +19,10 @@ struct manifest_document {
 	unsigned int line; /* where it begins, from 1 */
 	/* "namespace/name" as far as it could be read, else "". */
 	char name[2 * POD_NAME_MAX];
-	struct pod_spec *spec;	   /* owned; NULL = refused */
-	struct format_error error; /* why it is refused */
-	char note[160];		   /* accepted, but something was left out; "" = nothing */
+	char namespace[POD_NAME_MAX], pod[POD_NAME_MAX]; /* its parts */
+	struct pod_spec *spec;				 /* owned; NULL = refused */
+	struct format_error error;			 /* why it is refused */
+	char note[160]; /* accepted, but something was left out; "" = nothing */
 };
 
 struct manifest {

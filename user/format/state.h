@@ -26,7 +26,8 @@
 
 struct state_pod {
 	struct ledger_pod pod;
-	/* What of it is not on this machine any more ("NUMA node 3 is gone"), or "". */
+	/* Something of it is not on this machine any more: `problem` says "NUMA node 3 no longer exists". */
+	bool is_unusable;
 	char problem[160];
 };
 

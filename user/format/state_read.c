@@ -144,6 +144,12 @@ static unsigned int rank_in(const struct cpuset *set, unsigned int id)
 	return rank;
 }
 
+static void refuse_node(struct state_pod *pod, uint32_t id)
+{
+	pod->is_unusable = true;
+	snprintf(pod->problem, sizeof(pod->problem), "NUMA node %u no longer exists", id);
+}
+
 /* Ids to a mask over the topology's memory nodes, or over the file's without one. */
 static void translate_mems(const struct state_reader *reader, const struct cpuset *ids,
 			   struct state_pod *pod, node_mask_t *ret_mems)
@@ -162,11 +168,8 @@ static void translate_mems(const struct state_reader *reader, const struct cpuse
 		}
 		if (index < nr)
 			mems |= (node_mask_t)1 << index;
-		else if (!*pod->problem)
-			snprintf(pod->problem, sizeof(pod->problem),
-				 "NUMA node %u no longer "
-				 "exists",
-				 id);
+		else if (!pod->is_unusable)
+			refuse_node(pod, id);
 	}
 	*ret_mems = mems;
 }

@@ -86,7 +86,7 @@ static void judge_bounds(struct judge *judge)
 {
 	const struct discovery *discovery = judge->discovery;
 
-	if (*discovery->problem)
+	if (discovery->is_incomplete)
 		tell(judge, FOUND_CUT, "see the log; pinfoldd reads the cgroups again every 10 s",
 		     "not all cgroups could be read: %.250s", discovery->problem);
 	else if (discovery->nr_left_out)

@@ -71,7 +71,7 @@ struct discovery {
 	struct discovered_cgroup *rows; /* owned; ascending by path */
 	/* Pods and containers beyond DISCOVERY_MAX_ROWS. */
 	uint32_t nr_left_out;
-	/* Why not all cgroups were visited; "" = all were. */
+	bool is_incomplete; /* not all cgroups were visited; `problem` says why */
 	char problem[ROW_DETAIL_MAX];
 	bool is_partial;    /* pods or containers may have been among those */
 	uint32_t nr_unread; /* bundles that are left to the next scan */

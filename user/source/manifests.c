@@ -270,6 +270,8 @@ static int send_report(struct manifests *manifests, bool complete)
 			.line = item->document->line,
 			.error = item->error,
 			.name = item->document->name,
+			.namespace = item->document->namespace,
+			.pod = item->document->pod,
 		};
 	}
 	manifests->complete = complete;

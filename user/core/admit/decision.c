@@ -2,6 +2,20 @@
 /* The texts of a decision: names of refusals and changes, and remedies. */
 #include "core/admit/decision.h"
 
+#include <string.h>
+
+bool decision_equal(const struct decision *a, const struct decision *b)
+{
+	const bool has_numbers = a->refusal != REFUSAL_SPEC && a->refusal != REFUSAL_STATE;
+
+	return a->admitted == b->admitted && a->is_resize == b->is_resize &&
+	       a->refusal == b->refusal && a->wanted == b->wanted && a->available == b->available &&
+	       a->is_memory == b->is_memory && a->page_bytes == b->page_bytes &&
+	       a->is_both == b->is_both && a->cpu_result == b->cpu_result &&
+	       a->memory_result == b->memory_result && !strcmp(a->container, b->container) &&
+	       (has_numbers || !strcmp(a->message, b->message));
+}
+
 const char *refusal_name(enum refusal refusal)
 {
 	static const char *const names[] = {

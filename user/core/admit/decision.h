@@ -91,6 +91,12 @@ const char *refusal_name(enum refusal refusal);
 const char *change_kind_name(enum change_kind kind);
 
 /*
+ * Are both the same answer? Their numbers and reasons are compared. An invalid document and a state
+ * file that cannot be written have none, so there the message is.
+ */
+bool decision_equal(const struct decision *a, const struct decision *b);
+
+/*
  * The general remedy for a reason, independent of the numbers. For REFUSAL_STATE and
  * REFUSAL_SPEC no change of the pod's requests helps.
  */
