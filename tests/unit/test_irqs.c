@@ -693,7 +693,7 @@ static void an_uninstall_restores_everything(void **state)
 	pass_now(irqs, IRQ_STEER, "4-7");
 	irqs_close(irqs);
 	refuse("write", "5\n", EIO);
-	expect_restore_says(&options, -EIO, "interrupt 25 (disk) to CPUs 5, it is 0-3");
+	expect_restore_says(&options, -EIO, "interrupt 25 (disk) to CPUs 5, so it keeps 0-3");
 	refuse_nothing();
 	expect_irq(24, "0-15");
 	assert_int_equal(irqs_restore(&options, topology), 0);

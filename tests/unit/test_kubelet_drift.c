@@ -325,7 +325,7 @@ static void several_that_are_contested_are_counted(void **state)
 		look(controller, SECOND_NS);
 	}
 	assert_int_equal(nr_findings(controller, "kubelet_cpuset_contested",
-				     "a process that is not known"),
+				     "last by an unknown process"),
 			 1);
 	assert_int_equal(nr_findings(controller, "kubelet_cpuset_contested", "; and 1 more"), 1);
 	has_own = false;

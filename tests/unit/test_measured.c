@@ -279,9 +279,10 @@ static void other_cpus_than_the_runtime_was_told_are_found(void **state)
 	tick_for(4);
 	assert_null(finding_of(FINDING_RUNTIME_CPUS_DIFFER));
 	tick_for(2);
-	assert_string_equal(finding_of(FINDING_RUNTIME_CPUS_DIFFER),
-			    "1 container of the runtime has other CPUs than it was told, first "
-			    "main of pod default/a: told 2-3, has 2-15");
+	assert_string_equal(
+		finding_of(FINDING_RUNTIME_CPUS_DIFFER),
+		"1 container of the runtime has other CPUs than the runtime was told; the first "
+		"is main of pod default/a, which was given 2-3 and has 2-15");
 	write_cpus("kubepods/poda/1", "2-3");
 	tick_for(1);
 	assert_null(finding_of(FINDING_RUNTIME_CPUS_DIFFER));

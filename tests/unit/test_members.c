@@ -410,9 +410,10 @@ static void a_fight_slows_down_and_names_the_opponent(void **state)
 		pass(controller, 10 * S);
 	}
 	assert_int_equal(port.nr_calls, BACKOFF_FIGHT);
-	expect_finding(controller, "members_contested",
-		       "pid 5 of container exclusive of pod default/a was moved back 3 times and "
-		       "moved again, last by culprit (pid 77) of pinfold.slice");
+	expect_finding(
+		controller, "members_contested",
+		"the agent moved pid 5 of container exclusive of pod default/a back 3 times, and "
+		"each time it was moved again, last by culprit (pid 77) of pinfold.slice");
 	/* The next one is due 4 s after the last, which was 10 s ago; and then 8 s. */
 	tell_move(controller, 5, id_of(A), 0);
 	nr_calls = port.nr_calls;

@@ -187,7 +187,7 @@ static void foreign_containers_prevent_the_partition(void **state)
 	strcpy(foreign_scope, "machine.slice");
 	controller = start_node(&fake_side_port);
 	expect_node(controller, "tiers", "0 2");
-	assert_int_equal(nr_findings(controller, "tier1_not_in_use", "machine.slice runs outside"),
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", "it would push machine.slice"),
 			 1);
 	controller_free(controller);
 	/* An operator may accept what becomes of them. */

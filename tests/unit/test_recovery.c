@@ -122,12 +122,14 @@ static void a_state_that_cannot_be_read_is_set_aside(void **state)
 	controller = start_with(&store);
 	assert_int_equal(fake->nr_aside, 1);
 	assert_int_equal(nr_findings(controller, "state_set_aside", "Input/output error"), 1);
-	assert_int_equal(nr_findings(controller, "state_set_aside", "kept as state.json.bad-1"), 1);
+	assert_int_equal(nr_findings(controller, "state_set_aside",
+				     "the agent renamed it to state.json.bad-1"),
+			 1);
 	controller_free(controller);
 	/* Even that may fail; the agent lives on all the same. */
 	store.set_aside = failing_set_aside;
 	controller = start_with(&store);
-	assert_int_equal(nr_findings(controller, "state_set_aside", "kept as (nothing)"), 1);
+	assert_int_equal(nr_findings(controller, "state_set_aside", "nor could it be renamed"), 1);
 	controller_free(controller);
 	/* No file at all is a first start, and nothing to tell. */
 	load_error = -ENOENT;

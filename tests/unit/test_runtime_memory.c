@@ -139,8 +139,9 @@ static void other_nodes_than_it_was_told_are_found(void **state)
 	assert_int_equal(nr_findings(controller, "runtime_cpus_differ", ""), 0);
 	tick_for(controller, 2);
 	assert_int_equal(nr_findings(controller, "runtime_cpus_differ",
-				     "1 container of the runtime has other memory nodes than it "
-				     "was told, first main of pod default/a: told 0, has 0,2"),
+				     "1 container of the runtime has other memory nodes than the "
+				     "runtime was told; the first is main of pod default/a, which "
+				     "was given 0 and has 0,2"),
 			 1);
 	strcpy(group->files[GROUP_CPUSET_MEMS], "0");
 	tick_for(controller, 1);

@@ -519,7 +519,7 @@ static void the_finding_names_the_file(void **state)
 	insist();
 	assert_int_equal(nr_repaired(), 0);
 	assert_non_null(
-		strstr(message_of(FINDING_RUNTIME_CPUSET_CONTESTED), "writes cpuset.cpus of"));
+		strstr(message_of(FINDING_RUNTIME_CPUSET_CONTESTED), "keeps writing cpuset.cpus of"));
 }
 
 static void a_contest_ends_when_an_operator_leaves_it(void **state)

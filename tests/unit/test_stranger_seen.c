@@ -280,13 +280,16 @@ static void each_state_has_its_remedy(void **state)
 		      "find out what calls sched_setaffinity(2) for it: the task itself, or a "
 		      "program that manages it");
 	expect_member(controller, "20", "remedy", "null");
-	expect_member(controller, "31", "remedy",
-		      "leave CPUs to the host: none is reserved or shared");
+	expect_member(
+		controller, "31", "remedy",
+		"reserve CPUs for the host: no CPU is reserved or shared, so the task cannot be "
+		"moved");
 	expect_member(controller, "20", "exclusive_cpus", "null");
 	expect_member(controller, "31", "exclusive_cpus", "2");
 	fake_stranger.counts.error = -EROFS;
 	tick(controller, 1);
-	expect_member(controller, "31", "remedy", "see the finding strangers_unsaved");
+	expect_member(controller, "31", "remedy",
+		      "make runtimeDirectory writable: see the finding strangers_unsaved");
 	controller_free(controller);
 }
 
@@ -306,8 +309,8 @@ static void the_worst_opponent_is_named(void **state)
 	rows[0].nr_reverts = STRANGER_PATIENCE;
 	tick(controller, 1);
 	assert_int_equal(nr_findings(controller, "strangers_contended",
-				     "thread 50 (fighter) in cgroup /system.slice/fighter.service "
-				     "exclusive CPUs again and again; it was corrected 3 times"),
+				     "thread 50 (fighter) in cgroup /system.slice/fighter.service; "
+				     "the agent corrected it 3 times"),
 			 1);
 	rows[1].nr_reverts = STRANGER_PATIENCE + 1;
 	tick(controller, 1);

@@ -61,7 +61,7 @@ static void a_foreign_scope_prevents_the_partition(void **state)
 	controller = start_node(NULL);
 	expect_partition(true, NULL);
 	snprintf(foreign_scope, sizeof(foreign_scope), "machine.slice");
-	expect_partition(false, "machine.slice runs outside the workload root");
+	expect_partition(false, "it would push machine.slice, which runs outside it");
 	/* The operator accepts it. */
 	config.host_tasks = HOST_TASKS_RESERVED;
 	expect_partition(true, NULL);
@@ -160,7 +160,8 @@ static void a_restart_takes_what_is_in_force_until_it_knows(void **state)
 		assert_int_equal(controller->layout.root_partition, is_root);
 		assert_string_equal(fake_find("pinfold.slice")->files[GROUP_CPUSET_PARTITION],
 				    values[is_root]);
-		assert_int_equal(nr_findings(controller, "tier1_not_in_use", "is not known yet"),
+		assert_int_equal(nr_findings(controller, "tier1_not_in_use",
+					     "does not know yet which tasks run outside"),
 				 !is_root);
 		outsiders_error = 0;
 		partition_invalid = false;

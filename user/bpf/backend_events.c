@@ -35,7 +35,9 @@ static int on_readable(sd_event_source *source, int fd, uint32_t events, void *s
 	int r = events_dispatch(backend->reader);
 
 	if (r < 0)
-		log_warn(r, "bpf: read events, ignoring until the next");
+		log_warn(
+			r,
+			"bpf: cannot read the events of the BPF programs before the next one arrives");
 	return 0;
 }
 
@@ -47,7 +49,7 @@ int backend_listen(struct bpf_backend *backend)
 		return 0;
 	r = sd_event_add_io(backend->event, &backend->source, events_fd(backend->reader), EPOLLIN,
 			    on_readable, backend);
-	return r < 0 ? log_err(r, "bpf: watch the ring buffer of events") : 0;
+	return r < 0 ? log_err(r, "bpf: cannot watch the ring buffer of events") : 0;
 }
 
 int bpf_backend_dispatch(struct bpf_backend *backend, const struct kernel_sink *sink)

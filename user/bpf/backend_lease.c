@@ -64,7 +64,7 @@ void backend_mend_lease(struct bpf_backend *backend)
 			 (unsigned long long)found, (unsigned long long)expected);
 		backend_say_mended(backend, MENDED_CONFIG, text);
 	} else if (r && r != before) {
-		log_err(r, "bpf: restore the lease of process 1");
+		log_err(r, "bpf: cannot restore the lease of process 1 in the guard");
 	}
 	backend_note_frozen(backend, r);
 }

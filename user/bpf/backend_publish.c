@@ -24,7 +24,7 @@ int backend_enter_actor(void *self)
 	/* One that an earlier agent left concerns no call of this one. */
 	if (!r)
 		r = backend_set_lease(backend, 0);
-	return r ? log_err(r, "bpf: enter the agent among the guard's actors") : 0;
+	return r ? log_err(r, "bpf: cannot enter the agent among the guard's actors") : 0;
 }
 
 static uint32_t find_free(const bool *used, uint32_t nr_slots)
@@ -186,9 +186,12 @@ int backend_publish(void *self, const struct kernel_policy *policy)
 	backend->publish_error = r;
 	backend_note_frozen(backend, r);
 	if (r == -E2BIG && r != before)
-		log_err(r, "bpf: maxContainers does not allow for %u groups", policy->nr_groups);
+		log_err(0,
+			"bpf: cannot publish the policy: it has %u groups, which is more than "
+			"maxContainers allows; raise maxContainers and restart pinfoldd",
+			policy->nr_groups);
 	else if (r && r != before)
-		log_err(r, "bpf: publish a policy of %u groups", policy->nr_groups);
+		log_err(r, "bpf: cannot publish a policy of %u groups", policy->nr_groups);
 	return r;
 }
 

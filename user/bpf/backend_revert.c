@@ -21,7 +21,7 @@ void backend_mend_switch(struct bpf_backend *backend)
 		backend_say_mended(backend, MENDED_CONFIG, FTRACE_SYSCTL " 0 instead of 1");
 	}
 	if (r < 0 && backend->switch_error != r)
-		log_err(r, "guard: set " FTRACE_SYSCTL " to 1");
+		log_err(r, "guard: cannot set " FTRACE_SYSCTL " to 1");
 	backend->switch_error = r < 0 ? r : 0;
 }
 
@@ -56,7 +56,7 @@ static void mend_config(struct bpf_backend *backend)
 	if (!r)
 		backend_say_mended(backend, MENDED_CONFIG, text);
 	else if (r != backend->config_error)
-		log_err(r, "bpf: restore the guard's configuration (%s)", text);
+		log_err(r, "bpf: cannot restore the guard's configuration, which has %s", text);
 	backend->config_error = r;
 	backend_note_frozen(backend, r);
 }
@@ -72,7 +72,7 @@ void backend_mend_files(struct bpf_backend *backend)
 	r = guard_files_update(&backend->files, map_fd, backend->options.bpffs_dir,
 			       backend->options.cgroup_dir, &mended);
 	if (r && r != backend->files_error)
-		log_err(r, "bpf: tell the guard which pins and mounts it protects");
+		log_err(r, "bpf: cannot tell the guard which pins and mounts it protects");
 	backend->files_error = r;
 	backend_note_frozen(backend, r);
 	if (mended)

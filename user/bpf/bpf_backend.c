@@ -155,12 +155,12 @@ static int start_reading(struct bpf_backend *backend)
 	if (backend->maps.config >= 0) {
 		r = policy_read(&backend->maps, &backend->set);
 		if (r)
-			return log_err(r, "bpf: read the guard's configuration");
+			return log_err(r, "bpf: cannot read the guard's configuration");
 		release_end(&backend->set);
 		backend_mend_files(backend);
 	}
 	r = backend_open_reader(backend);
-	return r ? log_err(r, "bpf: read the ring buffer of events") : 0;
+	return r ? log_err(r, "bpf: cannot open the ring buffer of events") : 0;
 }
 
 /* "adopted"; "lsm" for one that was loaded and has a mechanism. */
@@ -334,7 +334,9 @@ int bpf_backend_watch(struct bpf_backend *backend, struct sd_event *event,
 		r = sd_event_add_io(event, &backend->load_source, backend->load.done_fd, EPOLLIN,
 				    on_loaded, backend);
 		if (r < 0)
-			return log_err(r, "bpf: wait for watch and observe");
+			return log_err(
+				r,
+				"bpf: cannot wait for the BPF objects watch and observe to be loaded");
 	}
 	return backend_listen(backend);
 }
@@ -358,16 +360,18 @@ int guard_end_earlier(const char *bpffs_dir)
 	r = guard_release(bpffs_dir);
 	if (r)
 		return log_err(r,
-			       "bpf: end the guard pinned below %s, which denies what this agent "
-			       "does; stop pinfoldd, and remove it with pinfoldd --uninstall",
+			       "bpf: cannot end the guard pinned below %s, which denies what this "
+			       "agent does; stop pinfoldd and run pinfoldd --uninstall",
 			       bpffs_dir);
 	/* The next agent is not to take the missing pins for somebody else's doing. */
 	r = meta_open_pinned(bpffs_dir, &meta_fd);
 	if (!r)
 		r = meta_clear(meta_fd, BPF_OBJECT_GUARD);
 	if (r && r != -ENOENT)
-		log_warn(r, "bpf: record that no guard is pinned, ignoring until the next start");
-	log_warn(0, "bpf: ended the guard pinned below %s, which would deny what this agent does",
+		log_warn(
+			r,
+			"bpf: cannot record that no guard is pinned, so the next start may report lost pins");
+	log_warn(0, "bpf: the agent ended the guard pinned below %s, which would deny what it does",
 		 bpffs_dir);
 	return 0;
 }

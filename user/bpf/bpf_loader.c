@@ -134,9 +134,11 @@ static void mount_pins(const char *pin_dir)
 	int r = pins_mount(pin_dir);
 
 	if (r > 0)
-		log_info("bpf: mounted bpffs for %s", pin_dir);
+		log_info("bpf: the agent mounted bpffs for %s", pin_dir);
 	else if (r < 0)
-		log_warn(r, "bpf: no bpffs is mounted for %s, ignoring", pin_dir);
+		log_warn(r,
+			 "bpf: cannot mount bpffs for %s, so the BPF programs end with the agent",
+			 pin_dir);
 }
 
 /*
@@ -166,9 +168,9 @@ static void drop_unknown(const char *pin_dir)
 			r = meta_clear(meta_fd, id);
 	if (r)
 		log_warn(r,
-			 "bpf: remove objects of a newer version, ignoring until the next start");
+			 "bpf: cannot remove the objects of a newer version before the next start");
 	else
-		log_info("bpf: removed objects that only a newer version knows");
+		log_info("bpf: the agent removed objects that only a newer version knows");
 }
 
 int bpf_loader_start_awaited(const struct bpf_loader *loader, struct bpf_objects *objects)

@@ -14,7 +14,7 @@ static void *load_rest(void *self)
 
 	load->result = bpf_loader_start_rest(&load->loader, &load->objects);
 	if (write(load->done_fd, &one, sizeof(one)) != sizeof(one))
-		log_warn(-errno, "bpf: report that the BPF objects are loaded, ignoring");
+		log_warn(-errno, "bpf: cannot report that the BPF objects are loaded");
 	return NULL;
 }
 
@@ -27,12 +27,14 @@ int load_thread_begin(struct load_thread *load, const struct bpf_loader *loader,
 	load->objects = *objects;
 	load->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (load->done_fd < 0)
-		return log_err(-errno, "bpf: eventfd");
+		return log_err(
+			-errno,
+			"bpf: cannot create an eventfd for the thread that loads BPF objects");
 	r = pthread_create(&load->thread, NULL, load_rest, load);
 	load->running = !r;
 	if (!r)
 		return 0;
-	log_warn(-r, "bpf: no thread to load the other BPF objects, loading them first");
+	log_warn(-r, "bpf: cannot create a thread, so the start waits for all BPF objects");
 	return bpf_loader_start_rest(&load->loader, objects);
 }
 

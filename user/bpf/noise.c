@@ -125,7 +125,7 @@ static int map_memory(const struct bpf_map *map, uint32_t nr, struct noise_cpu *
 		mmap(NULL, bytes_of(nr), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
 	if (memory == MAP_FAILED)
-		return log_err(-errno, "noise: map '%s' into memory", bpf_map__name(map));
+		return log_err(-errno, "noise: cannot map '%s' into memory", bpf_map__name(map));
 	*ret_memory = memory;
 	return 0;
 }
@@ -160,14 +160,14 @@ static int load(struct noise_counter *counter)
 
 	counter->skeleton = noise__open();
 	if (!counter->skeleton)
-		return log_err(-errno, "noise: open the BPF object");
+		return log_err(-errno, "noise: cannot open the BPF object");
 	r = set_sizes(counter);
 	if (!r)
 		r = choose_programs(counter);
 	if (!r)
 		r = noise__load(counter->skeleton);
 	if (r)
-		return log_err(r, "noise: load the BPF programs");
+		return log_err(r, "noise: cannot load the BPF programs");
 	r = map_memory(counter->skeleton->maps.noise_cpus, counter->nr_cpus, &counter->cpus);
 	if (!r)
 		r = map_memory(counter->skeleton->maps.noise_siblings, nr_records(counter),
@@ -175,7 +175,7 @@ static int load(struct noise_counter *counter)
 	if (r)
 		return r;
 	r = noise__attach(counter->skeleton);
-	return r ? log_err(r, "noise: attach the BPF programs") : 0;
+	return r ? log_err(r, "noise: cannot attach the BPF programs") : 0;
 }
 
 static int run_load(struct worker_job *job)
@@ -273,7 +273,7 @@ static void hear_strangers(struct noise_counter *counter)
 	r = noise_strangers_hear(counter->hearing,
 				 bpf_map__fd(counter->skeleton->maps.noise_strangers));
 	if (r)
-		log_warn(r, "noise: listen for strangers");
+		log_warn(r, "noise: cannot listen for strangers, so only walks move them");
 }
 
 void noise_counter_listen(struct noise_counter *counter, sd_event *event,
@@ -310,7 +310,7 @@ static void begin_job(struct noise_counter *counter, int (*run)(struct worker_jo
 	struct noise_job *job = calloc(1, sizeof(*job));
 
 	if (!job) {
-		log_err(-ENOMEM, "noise");
+		log_err(-ENOMEM, "noise: cannot change which CPUs are counted");
 		counter->state = counter->skeleton ? NOISE_COUNTING : NOISE_FAILED;
 		return;
 	}
@@ -521,7 +521,7 @@ int noise_counter_open(const struct noise_options *options, struct noise_counter
 	struct noise_counter *counter cleanup_noise_counter = calloc(1, sizeof(*counter));
 
 	if (!counter)
-		return log_err(-ENOMEM, "noise");
+		return log_err(-ENOMEM, "noise: cannot create the counter of noise");
 	cpuset_for_each (cpu, options->possible)
 		counter->nr_cpus = cpu + 1;
 	counter->pool = options->pool;
@@ -529,7 +529,7 @@ int noise_counter_open(const struct noise_options *options, struct noise_counter
 	counter->knows_cores = options->topology;
 	if (!counter->wanted ||
 	    noise_siblings_init(&counter->siblings, options->topology, counter->nr_cpus))
-		return log_err(-ENOMEM, "noise");
+		return log_err(-ENOMEM, "noise: cannot create the counter of noise");
 	*ret_counter = TAKE_PTR(counter);
 	return 0;
 }

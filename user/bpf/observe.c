@@ -68,7 +68,7 @@ static int map_all(struct observer *observer)
 		observer->map_fds[i] = bpf_object_map_fd(observer->handle, map_names[i]);
 		r = map_memory(observer, i);
 		if (r)
-			return log_err(r, "observe: map '%s' into memory", map_names[i]);
+			return log_err(r, "observe: cannot map '%s' into memory", map_names[i]);
 	}
 	observer->counters = observer->memory[OBSERVE_COUNTERS];
 	observer->cpus = observer->memory[OBSERVE_CPUS];
@@ -274,8 +274,10 @@ static void complete_claims(struct observer *observer)
 				: 0;
 
 		if (r)
-			log_warn(r, "observe: give slot %u to cgroup %llu again", slot,
-				 (unsigned long long)observer->slots[slot].cgroup_id);
+			log_warn(
+				r,
+				"observe: cannot give slot %u to cgroup %llu again, so it is not measured",
+				slot, (unsigned long long)observer->slots[slot].cgroup_id);
 	}
 	publish_slots(observer);
 }
@@ -291,8 +293,9 @@ static int say_refused(const struct observe_setup *setup, int error)
 			       "observe: pins in '%s' have a newer layout than our %u; use the "
 			       "newer agent, or remove them with 'pinfoldd --uninstall'",
 			       setup->pin_dir, ABI_VERSION);
-	return log_err(error, "observe: put the programs in force; they need BTF, tp_btf and "
-			      "CONFIG_FAIR_GROUP_SCHED, and pins need bpffs");
+	return log_err(error,
+		       "observe: cannot put the programs in force; they need BTF, tp_btf and "
+		       "CONFIG_FAIR_GROUP_SCHED, and pins need bpffs");
 }
 
 static int start_object(struct observer *observer, const struct observe_setup *setup)
@@ -322,7 +325,7 @@ static int start_object(struct observer *observer, const struct observe_setup *s
 	int r;
 
 	if (!skeleton)
-		return log_err(-errno, "observe: open the BPF object");
+		return log_err(-errno, "observe: cannot open the BPF object");
 	set_sizes(skeleton, nr_cpus, &shared);
 	memory[0].map = skeleton->maps.bss;
 	memory[1].map = skeleton->maps.data;
@@ -492,8 +495,9 @@ int observe_claim(struct observer *observer, const struct observe_group *group, 
 	r = enter_slot(observer, slot, group->is_only_counted);
 	if (r) {
 		entry->cgroup_id = 0;
-		return log_err(r, "observe: give slot %u to cgroup %llu", slot,
-			       (unsigned long long)group->cgroup_id);
+		return log_err(r,
+			       "observe: cannot give slot %u to cgroup %llu, so it is not measured",
+			       slot, (unsigned long long)group->cgroup_id);
 	}
 	publish_slots(observer);
 	*ret_slot = slot;
@@ -510,8 +514,9 @@ static void release_slot(struct observer *observer, uint32_t slot)
 	if (!bpf_map_lookup_elem(fd, &cgroup_id, &managed)) {
 		managed.slot = SLOT_NONE;
 		if (bpf_map_update_elem(fd, &cgroup_id, &managed, BPF_EXIST))
-			log_warn(-errno, "observe: take slot %u from cgroup %llu", slot,
-				 (unsigned long long)cgroup_id);
+			log_warn(-errno,
+				 "observe: cannot take slot %u from cgroup %llu, which has ended",
+				 slot, (unsigned long long)cgroup_id);
 	}
 	observer->slots[slot].cgroup_id = 0;
 	observer->slots[slot].pod = 0;

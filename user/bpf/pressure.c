@@ -197,7 +197,7 @@ static int map_memory(const struct bpf_map *map, size_t nr, size_t size, size_t 
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
 	if (memory == MAP_FAILED)
-		return log_err(-errno, "pressure: map '%s' into memory", bpf_map__name(map));
+		return log_err(-errno, "pressure: cannot map '%s' into memory", bpf_map__name(map));
 	*ret_bytes = bytes;
 	*ret_memory = memory;
 	return 0;
@@ -226,7 +226,7 @@ static int load(struct pressure_reader *reader)
 
 	reader->skeleton = pressure__open();
 	if (!reader->skeleton)
-		return log_err(-errno, "pressure: open the BPF object");
+		return log_err(-errno, "pressure: cannot open the BPF object");
 	rows = reader->skeleton->maps.pressure_rows;
 	cells = reader->skeleton->maps.pressure_cells;
 	r = bpf_map__set_max_entries(rows, reader->max_cgroups);
@@ -235,7 +235,7 @@ static int load(struct pressure_reader *reader)
 	if (!r)
 		r = pressure__load(reader->skeleton);
 	if (r)
-		return log_err(r, "pressure: load the BPF program");
+		return log_err(r, "pressure: cannot load the BPF program");
 	r = map_memory(rows, reader->max_cgroups, sizeof(*reader->rows), &reader->rows_bytes,
 		       (void **)&reader->rows);
 	if (!r)
@@ -266,7 +266,7 @@ int pressure_reader_open(const struct pressure_options *options,
 	if (reader)
 		reader->root_dir = strdup(options->root_dir);
 	if (!reader || !reader->root_dir)
-		return log_err(-ENOMEM, "pressure");
+		return log_err(-ENOMEM, "pressure: cannot create the reader of pressure");
 	reader->max_cgroups = bpf_object_nr_managed(&sizes);
 	if (reader->max_cgroups > PRESSURE_ROWS_MAX)
 		reader->max_cgroups = PRESSURE_ROWS_MAX;

@@ -145,7 +145,7 @@ int cpuset_writer_open(const struct cpuset_writer_options *options,
 	struct cpuset_writer *writer = calloc(1, sizeof(*writer));
 
 	if (!writer)
-		return log_err(-ENOMEM, "cgroup: writer of cpusets");
+		return log_err(-ENOMEM, "cgroup: cannot create the writer of cpusets");
 	writer->groups = options->groups;
 	writer->pool = options->pool;
 	*ret_writer = writer;

@@ -564,7 +564,7 @@ int host_open(const struct host_options *options, struct host **ret_host)
 	struct host *host = calloc(1, sizeof(*host));
 
 	if (!host)
-		return log_err(-ENOMEM, "cgroup: groups of the host");
+		return log_err(-ENOMEM, "cgroup: cannot prepare to hold the cgroups of the host");
 	host->groups = options->groups;
 	host->state_fd = options->state_fd;
 	snprintf(host->boot_id, sizeof(host->boot_id), "%s", options->boot_id);

@@ -33,7 +33,8 @@ static void set_deadline(struct lease *lease, uint64_t until_ns)
 		return;
 	lease->error = lease->port.set(lease->port.self, until_ns);
 	if (lease->error && lease->error != before)
-		log_err(lease->error, "cgroup: tell the guard that systemd acts for pinfold");
+		log_err(lease->error,
+			"cgroup: cannot tell the guard that systemd acts for pinfold");
 }
 
 static uint64_t from_now(void)

@@ -343,7 +343,7 @@ int member_mover_open(const struct member_options *options, struct member_mover 
 	struct member_mover *mover = calloc(1, sizeof(*mover));
 
 	if (!mover)
-		return log_err(-ENOMEM, "cgroup: mover of members");
+		return log_err(-ENOMEM, "cgroup: cannot create the mover of processes");
 	mover->options = *options;
 	if (!mover->options.path_of)
 		mover->options.path_of = dir_path_of;

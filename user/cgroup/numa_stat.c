@@ -150,7 +150,7 @@ int numa_stat_open(const struct numa_stat_options *options, struct numa_stat **r
 	struct numa_stat *stat = calloc(1, sizeof(*stat));
 
 	if (!stat)
-		return log_err(-ENOMEM, "cgroup: resident memory");
+		return log_err(-ENOMEM, "cgroup: cannot create the reader of resident memory");
 	stat->groups = options->groups;
 	stat->topology = options->topology;
 	stat->pool = options->pool;

@@ -22,8 +22,8 @@
 #define STEPS_MAX 4096
 
 #define MORE_ARE_LEFT                                                                             \
-	"more groups are inside than one pass removes, or new ones are being created; stop what " \
-	"creates them; the next pass continues"
+	"it contains more groups than one pass removes, or somebody keeps creating groups; stop " \
+	"what creates them, and the next pass removes the rest"
 
 struct removal {
 	const char *path; /* of the top, for messages */

@@ -87,8 +87,10 @@ static bool read_online(struct watch *watch, struct cpuset *ret_online)
 	int err = dir_online(watch->dir, ret_online);
 
 	if (err && !watch->is_online_unknown)
-		log_warn(err, "cgroup: cannot read which CPUs are online, trying again each %d s",
-			 RECHECK_USEC / 1000000);
+		log_warn(
+			err,
+			"cgroup: cannot read which CPUs are online; the agent tries again every %d s",
+			RECHECK_USEC / 1000000);
 	watch->is_online_unknown = err;
 	return !err;
 }
@@ -196,7 +198,7 @@ static void handle(struct watch *watch, const struct inotify_event *event)
 	int file;
 
 	if (event->mask & IN_Q_OVERFLOW) {
-		log_warn(0, "cgroup: inotify events were lost, looking at everything");
+		log_warn(0, "cgroup: inotify events were lost, so the agent compares all cgroups");
 		watch->sink->changed(watch->sink->self, "", "");
 		return;
 	}

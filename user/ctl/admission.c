@@ -295,7 +295,7 @@ static void admit(struct controller *controller, const struct source_pod *source
 		is_resize = !r && decision.is_resize;
 	}
 	if (r) {
-		log_err(r, "admit: %s", name);
+		log_err(r, "admit: cannot decide pod %s", name);
 		return;
 	}
 	if (decision.admitted)
@@ -375,7 +375,7 @@ static void release(struct controller *controller, const char *uid, const char *
 	int r = ledger_remove(controller->ledger, uid);
 
 	if (r) {
-		log_err(r, "release: %s", name);
+		log_err(r, "release: cannot release the CPUs of pod %s", name);
 		return;
 	}
 	dirty_mark_ledger(&controller->dirty);
@@ -401,7 +401,7 @@ static void end(struct controller *controller, const struct ledger_pod *pod)
 	r = ledger_set_state(controller->ledger, uid, POD_ENDING,
 			     "no source names it; some of its processes are still alive");
 	if (r) {
-		log_err(r, "end: %s", name);
+		log_err(r, "end: cannot record that pod %s ends", name);
 		return;
 	}
 	ctl_save_state(controller);

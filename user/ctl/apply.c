@@ -30,7 +30,7 @@ static bool chain_waits(struct controller *controller, const char *uid)
 /* The resync retries; until then no pod counts as enforced. */
 static void forget_chain(struct controller *controller, const char *error)
 {
-	look_doubt(&controller->look, "out of memory while recording a failed step: %s", error);
+	look_doubt(&controller->look, "the agent had no memory to record a failed step: %s", error);
 }
 
 static void fail_chain(struct controller *controller, const struct step *step, int error_code,

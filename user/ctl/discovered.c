@@ -85,7 +85,8 @@ static void tell_findings(struct controller *controller)
 	int r = discovery_compare(&controller->discovered.last, &verdict);
 
 	if (r) {
-		log_err(r, "ctl: the findings of the scan before remain");
+		log_err(r,
+			"ctl: cannot compare the scan with the kubelet's plan, so the findings of the previous scan remain");
 		return;
 	}
 	for (uint32_t i = 0; i < FOUND_NR; i++) {

@@ -137,8 +137,8 @@ void ctl_keep_ended(struct controller *controller)
 			ended_add_usage(&row->usage, &counted->usage);
 			latency_add(&row->latency, &counted->latency);
 		} else {
-			log_err(-ENOMEM, "ctl: the counters of a pod go back by those of a "
-					 "container that has ended");
+			log_err(-ENOMEM, "ctl: cannot keep the counters of a container that "
+					 "has ended, so those of its pod decrease");
 		}
 		/* It is added once. */
 		counted->has_usage = counted->has_latency = false;

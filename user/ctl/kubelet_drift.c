@@ -96,7 +96,7 @@ static void name_writer(const struct kubelet_writer *writer, char *text, size_t 
 		snprintf(text, size, "%.16s (pid %u) of %.100s", writer->comm, writer->pid,
 			 writer->cgroup);
 	else
-		snprintf(text, size, "a process that is not known");
+		snprintf(text, size, "an unknown process");
 }
 
 static void fill_names(const struct discovered_cgroup *row, struct event_row *event)
@@ -199,10 +199,11 @@ static void tell_fight(struct kubelet_round *round, const struct kubelet_subject
 		return;
 	name_container(subject->row, name, sizeof(name));
 	name_writer(&subject->state->opponent, writer, sizeof(writer));
-	snprintf(round->fight, sizeof(round->fight),
-		 "%s of %.110s was put back %u times and changed again, last by %.100s: the agent "
-		 "goes on at longer intervals",
-		 group_file_name(subject->file), name, subject->state->nr_repairs, writer);
+	snprintf(
+		round->fight, sizeof(round->fight),
+		"the agent put %s of %.110s back %u times, and each time it was changed again, last "
+		"by %.90s; it repairs it at longer intervals",
+		group_file_name(subject->file), name, subject->state->nr_repairs, writer);
 }
 
 static void tell_given_up(struct kubelet_round *round, const struct kubelet_subject *subject)
@@ -213,11 +214,10 @@ static void tell_given_up(struct kubelet_round *round, const struct kubelet_subj
 		return;
 	name_container(subject->row, name, sizeof(name));
 	name_writer(&subject->state->writer, writer, sizeof(writer));
-	snprintf(
-		round->given_up, sizeof(round->given_up),
-		"%s of %.110s was put back, and %.100s changed it again: the agent leaves it until "
-		"the kubelet's state file changes",
-		group_file_name(subject->file), name, writer);
+	snprintf(round->given_up, sizeof(round->given_up),
+		 "the agent put %s of %.100s back, and %.90s changed it again, so the agent leaves "
+		 "it until the kubelet's state file changes",
+		 group_file_name(subject->file), name, writer);
 }
 
 static void add_write(struct kubelet_round *round, const struct kubelet_subject *subject)
@@ -516,7 +516,8 @@ bool ctl_judge_kubelet_drift(struct controller *controller)
 	if (last->is_incomplete)
 		return false;
 	if (follow_containers(controller, &next)) {
-		log_err(-ENOMEM, "ctl: cpusets are not compared until the next scan");
+		log_err(-ENOMEM,
+			"ctl: cannot compare the cpusets of containers before the next scan");
 		return false;
 	}
 	is_other = has_other_ids(drift, &next);

@@ -163,7 +163,8 @@ static int play(enum operation_kind kind, const struct step *step, int result,
 void look_note(struct look *look, enum operation_kind kind, const struct step *step, int result)
 {
 	if (play(kind, step, result, &look->observed))
-		look_doubt(look, "out of memory while recording a change to %.200s", step->path);
+		look_doubt(look, "the agent had no memory to record a change to %.200s",
+			   step->path);
 	if (look->since_ns)
 		note_done(look, kind, step, result);
 }

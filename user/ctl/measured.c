@@ -210,7 +210,7 @@ int ctl_follow_measured(struct controller *controller)
 	if (!r)
 		r = add_runtime(controller, &made.tree);
 	if (r)
-		return log_err(r, "ctl: new containers are not measured until the next reconcile");
+		return log_err(r, "ctl: cannot measure new containers before the next reconcile");
 	measured_fini(&controller->measured);
 	controller->measured = made;
 	made = (struct measured_groups){0};

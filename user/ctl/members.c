@@ -106,8 +106,8 @@ static void tell_fight(struct controller *controller, const struct displaced *me
 	if (nr > 1)
 		snprintf(more, sizeof(more), "; and %u more", nr - 1);
 	snprintf(text, sizeof(text),
-		 "%.110s was moved back %u times and moved again, last by %.16s (pid %u) of %.60s: "
-		 "the agent goes on at longer intervals%s",
+		 "the agent moved %.110s back %u times, and each time it was moved again, last by "
+		 "%.16s (pid %u) of %.60s; it is moved back at longer intervals%s",
 		 name, member->nr_repairs, member->comm, member->pid, member->cgroup, more);
 	findings_update(&controller->findings, FINDING_MEMBERS_CONTESTED, text,
 			"find out why it moves processes of containers, and end that, or set "

@@ -199,7 +199,8 @@ static void tell_off_cgroups(struct controller *controller)
 	if (is_any(&controller->pressures, PRESSURE_OFF_CGROUP)) {
 		groups = list_groups(controller, &nr);
 		if (!groups) {
-			log_err(-ENOMEM, "ctl: pressure");
+			log_err(-ENOMEM,
+				"ctl: cannot list the cgroups whose pressure the kernel does not measure");
 			return;
 		}
 	}

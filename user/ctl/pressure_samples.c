@@ -134,7 +134,7 @@ static int follow(struct pressure_samples *samples, const struct group_tree *mea
 	}
 	if (next.nr_left_out && next.nr_left_out != samples->nr_left_out)
 		log_warn(room ? -ENOMEM : -ENOSPC,
-			 "ctl: no history of pressure is kept for %u of the pods and containers",
+			 "ctl: cannot keep a history of pressure for %u of the pods and containers",
 			 next.nr_left_out);
 	pressure_samples_fini(samples);
 	*samples = next;

@@ -284,7 +284,7 @@ static void tell_unread(struct controller *controller)
 		 publisher->unread);
 	findings_update(&controller->findings, FINDING_GUARD_POLICY_PARTIAL, text,
 			"end the process that holds the cgroup's directory, if the finding "
-			"operation_waiting or the log names one; the agent retries");
+			"operation_waiting or the log names one; the agent tries again");
 }
 
 /* Of the policy in force. */

@@ -261,7 +261,7 @@ int ctl_rebuild(struct controller *controller)
 		return r;
 	found = calloc(tree.nr_groups + 1, sizeof(*found));
 	if (!found)
-		return log_err(-ENOMEM, "state");
+		return log_err(-ENOMEM, "state: cannot rebuild the grants from the live cgroups");
 	finder.found = found;
 	collect(&finder);
 	find_pool(&finder);

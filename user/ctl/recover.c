@@ -25,9 +25,8 @@ static void set_aside(struct controller *controller, const char *why)
 	r = store->set_aside(store->self, name, sizeof(name));
 	if (r)
 		log_err(r, "state: the damaged file could not be set aside");
-	snprintf(message, sizeof(message),
-		 "the state file could not be used: %.180s; kept as %.60s", why,
-		 *name ? name : "(nothing)");
+	snprintf(message, sizeof(message), "the state file could not be used: %.160s; %s%.60s", why,
+		 r ? "nor could it be renamed" : "the agent renamed it to ", r ? "" : name);
 	findings_put(&controller->findings, FINDING_STATE_SET_ASIDE, message,
 		     "the agent rebuilt the grants from live cgroups and sources; remove the file "
 		     "when you no longer need it");
@@ -118,7 +117,7 @@ int ctl_recover(struct controller *controller)
 		return ctl_rebuild(controller);
 	}
 	if (r == -ENOMEM)
-		return log_err(r, "state");
+		return log_err(r, "state: cannot read the state file");
 	if (!r)
 		r = state_decode(data, len, controller->topology, &error, &state);
 	else

@@ -149,7 +149,8 @@ static void finish(struct controller *controller, const struct runtime_waiting *
 	runtime_rows_note_sandbox(runtimes, creation->pod_id, uid);
 	if (!runtime_rows_note(runtimes, creation->id, creation->pod_id, uid,
 			       creation->container.name))
-		log_err(-ENOMEM, "runtime: a container is not followed");
+		log_err(-ENOMEM,
+			"runtime: cannot follow a container, so its CPUs do not change with the pool");
 	runtime_rows_place(runtimes, creation->id, creation->cgroup);
 	ctl_runtime_answer(controller, creation->request, creation->id, NULL);
 }

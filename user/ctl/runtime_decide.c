@@ -177,7 +177,8 @@ void ctl_runtime_share(struct controller *controller, const struct pod_spec *pod
 	if (!r)
 		r = keep(controller, pod, container->name);
 	if (r)
-		log_err(r, "runtime: container %s is not recorded", container->name);
+		log_err(r, "runtime: cannot record container %s, which shares the pool",
+			container->name);
 }
 
 bool runtime_decide_is_valid(const struct runtime_container *container, const char **ret_error)

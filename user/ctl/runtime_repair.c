@@ -194,7 +194,7 @@ static void end_write(struct runtime_row *row, const struct cpuset_write *write,
 	/* The finding says what the container has; this is why it could not be changed. */
 	if (write->result) {
 		stranger_note_revert(&row->failing, now_ns);
-		log_warn(0, "runtime: a cpuset is not put back: %s", write->error);
+		log_warn(0, "runtime: cannot put a cpuset back: %s", write->error);
 		return;
 	}
 	row->failing = (struct stranger_pause){0};

@@ -124,7 +124,7 @@ void ctl_runtime_read(const struct controller *controller, struct runtime_row *r
 		row->differs_ns = clock_now_ns(controller->ports.clock);
 }
 
-/* "CPUs than it was told, first web of pod default/a: told 2-3, has 0-15" */
+/* "CPUs than the runtime was told; the first is web of pod default/a, which was given 2-3 and has 0-15" */
 static void describe(const struct controller *controller, const struct runtime_row *row,
 		     char *message, size_t size)
 {
@@ -140,10 +140,12 @@ static void describe(const struct controller *controller, const struct runtime_r
 	cpuset_format(&told, told_text, sizeof(told_text));
 	cpuset_format(is_about_cpus ? &row->found : &row->found_mems, found_text,
 		      sizeof(found_text));
-	snprintf(message, size,
-		 "%s than it was told, first %.63s of pod %.80s: told %.40s, has %.40s",
-		 is_about_cpus ? "CPUs" : "memory nodes", *row->name ? row->name : row->id, pod,
-		 told_text, found_text);
+	snprintf(
+		message, size,
+		"%s than the runtime was told; the first is %.48s of pod %.60s, which was given %.40s "
+		"and has %.40s",
+		is_about_cpus ? "CPUs" : "memory nodes", *row->name ? row->name : row->id, pod,
+		told_text, found_text);
 }
 
 static void tell(struct controller *controller)
@@ -227,8 +229,8 @@ void ctl_runtime_contested(void *self, const char *container_id, enum group_file
 		lookup_pod_label(owner->spec, pod, sizeof(pod));
 	snprintf(
 		message, sizeof(message),
-		"another program writes %s of container %.63s of pod %.120s again and again; it was "
-		"put back %u times, and is now put back ever more rarely",
+		"another program keeps writing %s of container %.63s of pod %.120s; the agent put it "
+		"back %u times, and now does so at longer intervals",
 		group_file_name(file), *row->name ? row->name : row->id, pod, nr_reverts);
 	findings_update(
 		&controller->findings, FINDING_RUNTIME_CPUSET_CONTESTED, message,

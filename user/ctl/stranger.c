@@ -277,20 +277,24 @@ static void fill_remedy(const struct strangers_known *known, const struct strang
 		if (known->enforcement != ENFORCEMENT_ENFORCE)
 			snprintf(text, size, "set 'enforcement: {strangers: enforce}'");
 		else if (known->report.error)
-			snprintf(text, size, "see the finding strangers_unsaved");
+			snprintf(
+				text, size,
+				"make runtimeDirectory writable: see the finding strangers_unsaved");
 		else
-			snprintf(text, size, "leave CPUs to the host: none is reserved or shared");
+			snprintf(
+				text, size,
+				"reserve CPUs for the host: no CPU is reserved or shared, so the task cannot be moved");
 		break;
 	case STRANGER_STATE_BOUND:
 		snprintf(
 			text, size,
-			"nobody can move it; 'interrupts: steer' and the boot parameters nohz_full "
-			"and rcu_nocbs give it less to do");
+			"set 'interrupts: steer' and boot with nohz_full and rcu_nocbs, which give "
+			"it less to do: a kernel thread of one CPU cannot be moved");
 		break;
 	case STRANGER_STATE_CPUSET:
 		snprintf(text, size,
-			 "its cpuset has to be repaired; see 'pinfold drift show' and "
-			 "'pinfold pod show'");
+			 "see 'pinfold drift show' and 'pinfold pod show' for why its cpuset is "
+			 "not repaired");
 		break;
 	case STRANGER_STATE_CONTENDED:
 		snprintf(text, size,
@@ -300,8 +304,8 @@ static void fill_remedy(const struct strangers_known *known, const struct strang
 	case STRANGER_STATE_FAILED:
 		snprintf(
 			text, size,
-			"the kernel refused other CPUs (%s); widen the cpuset of its cgroup if that "
-			"has only exclusive CPUs",
+			"widen the cpuset of its cgroup if that has only exclusive CPUs: the kernel "
+			"refused other CPUs (%s)",
 			strerror(-row->error));
 		break;
 	default:
@@ -363,11 +367,12 @@ static void tell_opponent(struct controller *controller, const struct stranger_r
 		findings_clear(&controller->findings, FINDING_STRANGERS_CONTENDED);
 		return;
 	}
-	snprintf(message, sizeof(message),
-		 "another process gives thread %d (%s) in cgroup %.120s exclusive CPUs again and "
-		 "again; it was corrected %u times, and is now corrected ever more rarely",
-		 (int)worst->thread, worst->comm, worst->cgroup ? worst->cgroup : "unknown",
-		 worst->nr_reverts);
+	snprintf(
+		message, sizeof(message),
+		"another process keeps giving exclusive CPUs to thread %d (%s) in cgroup %.120s; the "
+		"agent corrected it %u times, and now does so at longer intervals",
+		(int)worst->thread, worst->comm, worst->cgroup ? worst->cgroup : "unknown",
+		worst->nr_reverts);
 	findings_update(&controller->findings, FINDING_STRANGERS_CONTENDED, message,
 			"find out what calls sched_setaffinity(2) for it: the task itself, or a "
 			"program that manages it");

@@ -34,7 +34,7 @@ static uint32_t count_remaining(struct controller *controller)
 		 "sources.kubepods is set, so the agent does not learn when they end",
 		 nr, nr == 1 ? "" : "s", nr == 1 ? "s" : "");
 	findings_put(&controller->findings, FINDING_RUNTIME_PODS_REMAIN, message,
-		     "set it again until these pods are gone, or reboot the node");
+		     "set the source again until these pods are gone, or reboot the node");
 	return nr;
 }
 
@@ -72,8 +72,8 @@ static void choose_root(struct controller *controller)
 	if (config_has_runtime(config) || nr_remaining) {
 		findings_put(
 			&controller->findings, FINDING_TIER1_NOT_IN_USE,
-			"pods of the container runtime run outside the workload root, so it is "
-			"not a partition; tasks of the host may run on CPUs of pods",
+			"the workload root is not a partition, because pods of the container runtime run "
+			"outside it; tasks of the host may run on CPUs of pods",
 			nr_remaining
 				? "see the finding runtime_pods_remain"
 				: "remove sources.nri and sources.kubepods if the node has no container runtime");
@@ -82,10 +82,12 @@ static void choose_root(struct controller *controller)
 	}
 	if (config->partitions == PARTITIONS_OFF ||
 	    config_host_tasks(config) != HOST_TASKS_RESERVED) {
-		findings_put(&controller->findings, FINDING_TIER1_NOT_IN_USE,
-			     "user tasks of the host may run on CPUs of pods",
-			     "set strict-cpu-reservation, hostTasks: reserved and partitions: "
-			     "auto to keep them off");
+		findings_put(
+			&controller->findings, FINDING_TIER1_NOT_IN_USE,
+			"the workload root is not a partition, because the configuration does not ask for "
+			"one; user tasks of the host may run on CPUs of pods",
+			"set strict-cpu-reservation, hostTasks: reserved and partitions: "
+			"auto to keep them off");
 		controller->layout.root_partition = false;
 		return;
 	}
@@ -100,20 +102,20 @@ static void choose_root(struct controller *controller)
 	if (r && config->host_tasks == HOST_TASKS_AUTO && was_left_member(controller)) {
 		findings_put(
 			&controller->findings, FINDING_TIER1_NOT_IN_USE,
-			"who runs outside the workload root is not known yet, so it stays as the "
-			"earlier agent left it, which is not a partition",
-			"wait: the agent asks again");
+			"the agent does not know yet which tasks run outside the workload root, so it "
+			"does not make it a partition, which the earlier agent had not done either",
+			"wait until the agent has asked again, which takes seconds");
 		controller->layout.root_partition = false;
 		return;
 	}
 	if (!r && *scope && config->host_tasks == HOST_TASKS_AUTO) {
 		snprintf(
 			message, sizeof(message),
-			"%.180s runs outside the workload root; a partition would push it onto the "
-			"reserved CPUs",
+			"the workload root is not a partition, because it would push %.180s, which runs "
+			"outside it, onto the reserved CPUs",
 			scope);
 		findings_put(&controller->findings, FINDING_TIER1_NOT_IN_USE, message,
-			     "set hostTasks: reserved to accept that");
+			     "set hostTasks: reserved to accept that, or stop what runs there");
 		controller->layout.root_partition = false;
 		return;
 	}
@@ -186,8 +188,10 @@ static void check_root(struct controller *controller)
 	if (retry)
 		snprintf(message, sizeof(message), "%s", retry->error);
 	else
-		snprintf(message, sizeof(message), "%s is not a valid root partition: '%.120s'",
-			 controller->layout.root, r ? strerror(-r) : status.partition);
+		snprintf(message, sizeof(message),
+			 "%s is not a valid root partition: cpuset.cpus.partition %s '%.120s'",
+			 controller->layout.root, r ? "cannot be read:" : "has",
+			 r ? strerror(-r) : status.partition);
 	findings_put(&controller->findings, FINDING_TIER1_NOT_HELD, message,
 		     "remove overlapping cpuset.cpus of its siblings (AllowedCPUs= of units); "
 		     "until then host tasks may run on pods' CPUs");
@@ -198,7 +202,7 @@ static const char *gap_text(enum isolation_gap gap)
 	static const char *const texts[ISOLATION_GAP_NR] = {
 		[ISOLATION_GAP_NONE] = "",
 		[ISOLATION_GAP_POOL] = "another container of its pod uses the shared pool",
-		[ISOLATION_GAP_REUSED] = "another container of its pod has CPUs of it, too",
+		[ISOLATION_GAP_REUSED] = "another container of its pod may use some of these CPUs",
 		[ISOLATION_GAP_OFFLINE] = "some of its CPUs are offline",
 	};
 
@@ -277,11 +281,13 @@ static void tell_not_isolated(struct controller *controller, const struct group 
 		snprintf(message, sizeof(message), "%s", retry->error);
 	else
 		snprintf(message, sizeof(message),
-			 "the CPUs of %.120s%s are not isolated: '%.120s'", first->path, others,
-			 state ? state : "no such file");
-	findings_put(&controller->findings, FINDING_TIER1I_NOT_HELD, message,
-		     "remove what overlaps; the agent tries again, and until then the kernel "
-		     "balances load and runs unbound work on these CPUs");
+			 "the CPUs of %.120s%s are not isolated: cpuset.cpus.partition %s%.120s%s",
+			 first->path, others, state ? "has '" : "is missing", state ? state : "",
+			 state ? "'" : "");
+	findings_put(
+		&controller->findings, FINDING_TIER1I_NOT_HELD, message,
+		"remove the overlapping cpuset.cpus; the agent tries again, and until then the "
+		"kernel balances load and runs unbound work on these CPUs");
 }
 
 static void check_isolated(struct controller *controller)
@@ -303,8 +309,8 @@ static void check_isolated(struct controller *controller)
 	}
 	sorted = sort_observed(&controller->look.observed);
 	if (!sorted) {
-		log_err(-ENOMEM, "ctl: which containers are isolated is not known until the next "
-				 "reconcile");
+		log_err(-ENOMEM, "ctl: cannot find out which containers are isolated before the "
+				 "next reconcile");
 		return;
 	}
 	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {

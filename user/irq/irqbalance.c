@@ -199,12 +199,13 @@ static enum irqbalance_state tell(const struct irq_place *place, const struct ir
 	int r = save_told(place);
 
 	if (r)
-		return contends(report, "what it spares now cannot be saved (%s)", strerror(-r));
+		return contends(report, "the CPUs that it spares now cannot be saved (%s)",
+				strerror(-r));
 	r = irqbalance_tell(place->root_fd, told->pid, wanted);
 	if (r == -E2BIG)
 		return contends(report, "the list of CPUs is longer than its socket takes");
 	if (r)
-		return contends(report, "its socket refuses (%s)", strerror(-r));
+		return contends(report, "its socket refuses the list (%s)", strerror(-r));
 	told->told = *wanted;
 	told->told_ns = request->now_ns;
 	cpuset_format(wanted, list, sizeof(list));
@@ -247,7 +248,7 @@ static enum irqbalance_state follow(const struct irq_place *place,
 	if (is_late || !cpuset_equal(&told->told, &wanted))
 		state = tell(place, request, &wanted, report);
 	if (state == IRQBALANCE_SPARES && told->is_ignored)
-		state = contends(report, "it was told to spare them, and does not");
+		state = contends(report, "pinfold told it to spare them, and it does not follow");
 	return state;
 }
 

@@ -153,7 +153,7 @@ int irqs_open(const struct irqs_options *options, struct irqs **ret_irqs)
 	struct irqs *irqs = calloc(1, sizeof(*irqs));
 
 	if (!irqs)
-		return log_err(-ENOMEM, "irq");
+		return log_err(-ENOMEM, "irq: cannot prepare to steer interrupts");
 	irqs->root_fd = open(options->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (irqs->root_fd < 0) {
 		const int r = log_err(-errno, "irq: cannot open %s", options->root);
@@ -202,8 +202,8 @@ void irqs_listen(struct irqs *irqs, struct sd_event *event, const struct irq_sin
 	fd = irq_changes_open();
 	r = fd < 0 ? fd : sd_event_add_io(event, &irqs->changes, fd, EPOLLIN, on_changed, irqs);
 	if (r < 0) {
-		log_info("irq: the kernel does not report writes to masks (%s), so they are "
-			 "found by looking every ten seconds",
+		log_info("irq: the kernel does not report writes to masks (%s), so the agent "
+			 "compares the masks every ten seconds",
 			 strerror(-r));
 		if (fd >= 0)
 			close(fd);
@@ -227,13 +227,14 @@ static int say_unrestored(const struct irq_row *row)
 	const int error = row->error ? row->error : -EBUSY;
 
 	if (row->kind != IRQ_KIND_INTERRUPT)
-		return log_warn(error, "irq: cannot restore %s to CPUs %s, it is %s",
+		return log_warn(error, "irq: cannot restore %s to CPUs %s, so it keeps %s",
 				others[row->kind], row->original, row->affinity);
-	return log_warn(error,
-			"irq: cannot restore interrupt %u (%s) to CPUs %s, it is %s; write them to "
-			"/proc/irq/%u/smp_affinity_list, or run the uninstall again",
-			row->number, *row->name ? row->name : "no handler", row->original,
-			row->affinity, row->number);
+	return log_warn(
+		error,
+		"irq: cannot restore interrupt %u (%s) to CPUs %s, so it keeps %s; write them to "
+		"/proc/irq/%u/smp_affinity_list, or run the uninstall again",
+		row->number, *row->name ? row->name : "no handler", row->original, row->affinity,
+		row->number);
 }
 
 static int restore(const struct irq_place *place, const struct topology *topology,

@@ -225,7 +225,7 @@ int strangers_open(const struct strangers_options *options, struct strangers **r
 	int r;
 
 	if (!strangers)
-		return log_err(-ENOMEM, "stranger");
+		return log_err(-ENOMEM, "stranger: cannot prepare to look for strangers");
 	strangers->proc_fd = open_proc(options->root);
 	if (strangers->proc_fd < 0) {
 		r = log_err(strangers->proc_fd, "stranger: cannot open %s/proc", options->root);
