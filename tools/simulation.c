@@ -365,19 +365,14 @@ static bool keep_grant(struct ledger *ledger, const struct ledger_pod *pod)
 
 	if (ledger_begin(ledger))
 		return false;
-	if (ledger_restore(ledger, pod, error, sizeof(error))) {
+	/* a grant may be allowed by itself, but not beside the others */
+	if (ledger_restore(ledger, pod, error, sizeof(error)) ||
+	    ledger_check(ledger, error, sizeof(error))) {
 		ledger_abort(ledger);
 		return false;
 	}
 	ledger_commit(ledger);
-	if (!ledger_check(ledger, error, sizeof(error)))
-		return true;
-	/* allowed by itself, but not beside the others */
-	if (!ledger_begin(ledger)) {
-		ledger_remove(ledger, pod->spec->uid);
-		ledger_commit(ledger);
-	}
-	return false;
+	return true;
 }
 
 /* Pods that may stay do; the others are admitted anew after them, in the order of the ledger. */

@@ -349,9 +349,13 @@ static void step_abort(struct stage *stage, struct chance *chance)
 
 		snprintf(uid, sizeof(uid), "p%u", chance_below(chance, NR_NAMES));
 		if (chance_percent(chance, 50)) {
-			ledger_remove(stage->ledger, uid);
+			int want = ledger_find(stage->ledger, uid) ? 0 : -ENOENT;
+
+			if (ledger_remove(stage->ledger, uid) != want)
+				complain(stage, "a pod cannot be removed");
 		} else if (ledger_find(stage->ledger, uid)) {
-			ledger_set_state(stage->ledger, uid, POD_ENDING, "gone");
+			if (ledger_set_state(stage->ledger, uid, POD_ENDING, "gone"))
+				complain(stage, "no other state of a pod");
 		} else {
 			struct pod_spec *spec cleanup_pod_spec = generate_pod(
 				chance, stage->hardware, &stage->policy, uid, PLAIN_ALL);

@@ -228,10 +228,15 @@ static bool play_admit(struct player *player, size_t step, const char *uid,
 static bool play_remove(struct player *player, size_t step, const char *uid,
 			struct json_object *want)
 {
-	if (player->kubelet_rules)
+	if (player->kubelet_rules) {
 		remove_containers(player, uid);
-	else
-		ledger_remove(player->ledger, uid);
+	} else {
+		int r = ledger_remove(player->ledger, uid);
+
+		/* a vector also removes pods that were refused */
+		if (r && r != -ENOENT)
+			return expect(player, step, "removal", "done", strerror(-r));
+	}
 	return expect_cpus(player, step, "default", want, ledger_shared_pool(player->ledger));
 }
 

@@ -62,7 +62,7 @@ static void brief_list_decides_like_all(void **state)
 		struct ledger_pod *pod;
 		struct cpu_offer offer;
 
-		ledger_begin(ledger);
+		assert_int_equal(ledger_begin(ledger), 0);
 		pod = ledger_new_pod(ledger, spec);
 		assert_non_null(pod);
 		cpuset_for_each (cpu, &topology->all) {
@@ -90,7 +90,7 @@ static void too_wide_for_one_node(void **state)
 	struct cpu_offer offer;
 	uint32_t nr;
 
-	ledger_begin(ledger);
+	assert_int_equal(ledger_begin(ledger), 0);
 	cpu_offer_container(ledger_cpu_manager(ledger), ledger_shared_pool(ledger),
 			    ledger_new_pod(ledger, spec), 0, &reuse, &offer);
 	ledger_abort(ledger);

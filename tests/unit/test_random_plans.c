@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <time.h>
 
 #include "chance.h"
@@ -25,7 +26,9 @@ static void change_ledger(struct chance *chance, struct ledger *ledger, uint32_t
 
 		snprintf(uid, sizeof(uid), "p%u", chance_below(chance, 10));
 		if (chance_percent(chance, 40)) {
-			ledger_remove(ledger, uid);
+			bool is_there = ledger_find(ledger, uid);
+
+			assert_int_equal(ledger_remove(ledger, uid), is_there ? 0 : -ENOENT);
 		} else {
 			struct pod_spec *spec cleanup_pod_spec = chance_pod(chance, uid, most);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cleanup attributes, which make ownership checkable within one function.
+ * Attributes that let the compiler check ownership and errors.
  *
  * An owning local carries a cleanup attribute and is initialised; ownership
  * leaves a function only through TAKE_PTR or TAKE_FD. Header only, and the one
@@ -12,6 +12,9 @@
 #include <stdlib.h>
 
 #define cleanup(func) __attribute__((cleanup(func)))
+
+/* Before a function whose result no caller may ignore, not even with a cast to void. */
+#define must_check __attribute__((warn_unused_result))
 
 /* Define `name`, a cleanup function for locals of `type *`; `release` must accept NULL. */
 #define DEFINE_CLEANUP(type, name, release)   \

@@ -87,7 +87,7 @@ const struct grant *ledger_find_grant(const struct ledger_pod *pod, const char *
  * it. Keeps their values; a NULL becomes an empty set. What `sets` had before is freed. Call it once
  * more after grants were added. -ENOMEM: nothing changed.
  */
-int ledger_pod_own_sets(struct ledger_pod *pod);
+must_check int ledger_pod_own_sets(struct ledger_pod *pod);
 /*
  * Nobody writes the record any more: keep equal sets once, and none that is empty. Pointers to the
  * sets become invalid.

@@ -19,8 +19,8 @@ struct ledger;
  * Borrows topology and policy for its lifetime. Chooses the reserved CPUs; call
  * policy_check first. Returns 0, -ENOMEM, or -EINVAL with a message in `error` (size >= 256).
  */
-int ledger_new(const struct topology *topology, const struct policy *policy, char *error,
-	       size_t error_size, struct ledger **ret_ledger);
+must_check int ledger_new(const struct topology *topology, const struct policy *policy, char *error,
+			  size_t error_size, struct ledger **ret_ledger);
 /* Also during a transaction, and for NULL. */
 void ledger_free(struct ledger *ledger);
 DEFINE_CLEANUP(struct ledger, ledger_freep, ledger_free);
@@ -75,7 +75,7 @@ const struct cpuset *ledger_effective(const struct ledger *ledger, const struct 
  * nest (-EBUSY). Their cost grows with the number of pods touched, not with the size of
  * the ledger. A modifying function that is called outside a transaction runs in its own.
  */
-int ledger_begin(struct ledger *ledger);
+must_check int ledger_begin(struct ledger *ledger);
 /*
  * Make the changes since ledger_begin permanent. Cannot fail. Records that were changed have other sets
  * with the same values afterwards.
@@ -90,18 +90,19 @@ void ledger_abort(struct ledger *ledger);
  * request and the mems of each grant; the field `memory` is ignored. Returns -EEXIST, or -EINVAL with a message in `error` if
  * the pod violates an invariant.
  */
-int ledger_restore(struct ledger *ledger, const struct ledger_pod *pod, char *error,
-		   size_t error_size);
+must_check int ledger_restore(struct ledger *ledger, const struct ledger_pod *pod, char *error,
+			      size_t error_size);
 /* Remove the pod and release everything it held. -ENOENT. */
-int ledger_remove(struct ledger *ledger, const char *uid);
+must_check int ledger_remove(struct ledger *ledger, const char *uid);
 /*
  * Change the state of a pod. `detail` says why, in words for operators; copied, cut if it is
  * too long for the record, NULL = no reason. -ENOENT, -ENOMEM.
  */
-int ledger_set_state(struct ledger *ledger, const char *uid, enum pod_state state,
-		     const char *detail);
+must_check int ledger_set_state(struct ledger *ledger, const char *uid, enum pod_state state,
+				const char *detail);
 /* The pod runs on as it was, because a changed spec was rejected. Otherwise as above. */
-int ledger_note_refused_change(struct ledger *ledger, const char *uid, const char *detail);
+must_check int ledger_note_refused_change(struct ledger *ledger, const char *uid,
+					  const char *detail);
 
 /*
  * For the managers, and only inside a transaction. A new pod holds nothing and has every
@@ -154,6 +155,6 @@ uint32_t ledger_nr_host_containers(const struct ledger *ledger);
  * kubelet-1.36 skips the checks of owners and counts, because it reproduces kubelet
  * defects that violate them.
  */
-int ledger_check(const struct ledger *ledger, char *error, size_t error_size);
+must_check int ledger_check(const struct ledger *ledger, char *error, size_t error_size);
 
 #endif
