@@ -72,6 +72,7 @@ static void bundle_free(struct support_bundle **bundle)
 	redaction_free((*bundle)->redaction);
 	free(*bundle);
 }
+#define cleanup_bundle cleanup(bundle_free)
 
 static void miss(struct support_bundle *bundle, const char *name, const char *reason)
 {
@@ -658,7 +659,7 @@ static void usual_name(char *name, size_t size)
 
 static int make(struct session *session, const char *file)
 {
-	struct support_bundle *bundle cleanup(bundle_free) = calloc(1, sizeof(*bundle));
+	struct support_bundle *bundle cleanup_bundle = calloc(1, sizeof(*bundle));
 	struct timespec now;
 	int r = 0;
 

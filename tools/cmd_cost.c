@@ -22,6 +22,7 @@ static void reading_fini(struct cost_reading *reading)
 	json_object_put(reading->json);
 	free(reading->usage.programs);
 }
+#define cleanup_reading cleanup(reading_fini)
 
 static int take_reading(struct session *session, struct cost_reading *reading)
 {
@@ -91,7 +92,7 @@ static void wait_for(unsigned int seconds)
 
 int prog_cost(struct session *session, int argc, char **argv)
 {
-	struct cost_reading before cleanup(reading_fini) = {0}, after cleanup(reading_fini) = {0};
+	struct cost_reading before cleanup_reading = {0}, after cleanup_reading = {0};
 	int timing cleanup_close = -1;
 	unsigned int seconds = 0;
 	int r = parse_seconds(session, argc, argv, &seconds);

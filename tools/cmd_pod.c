@@ -142,7 +142,7 @@ static int pod_refused(struct session *session, int argc, char **argv)
 /* As if the file were written to the manifests directory now. */
 static int explain_file(struct session *session, int argc, char **argv)
 {
-	struct simulation simulation cleanup(simulation_fini) = {0};
+	struct simulation simulation cleanup_simulation = {0};
 	int r;
 
 	if (argc != 1)

@@ -23,7 +23,7 @@ static int policy_show(struct session *session, int argc, char **argv)
 /* As the agent would read it here: the file alone, then against the machine. */
 static int policy_validate(struct session *session, int argc, char **argv)
 {
-	struct machine machine cleanup(machine_fini) = {0};
+	struct machine machine cleanup_machine = {0};
 	struct config *config cleanup_free = NULL;
 	struct ledger *ledger cleanup_ledger = NULL;
 	struct config_unbuilt options[CONFIG_UNBUILT_NR];
@@ -110,7 +110,7 @@ static int need_state(struct session *session, char **ret_file)
 /* Every field, every pod against the machine, every invariant of the ledger. */
 static int state_verify(struct session *session, int argc, char **argv)
 {
-	struct snapshot snapshot cleanup(snapshot_fini) = {0};
+	struct snapshot snapshot cleanup_snapshot = {0};
 	char *file cleanup_free = NULL;
 	char error[256];
 	int r;

@@ -324,7 +324,7 @@ static int step_script(struct simulation *simulation, int argc, char **argv)
 static int simulate(struct session *session, int argc, char **argv,
 		    int (*step)(struct simulation *simulation, int argc, char **argv))
 {
-	struct simulation simulation cleanup(simulation_fini) = {0};
+	struct simulation simulation cleanup_simulation = {0};
 	int r;
 
 	r = simulation_open(session, &simulation);

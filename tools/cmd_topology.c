@@ -58,7 +58,7 @@ static int check_mode(struct session *session)
 
 static int topology_export(struct session *session, int argc, char **argv)
 {
-	struct snapshot snapshot cleanup(snapshot_fini) = {0};
+	struct snapshot snapshot cleanup_snapshot = {0};
 	char name[NODE_NAME_MAX];
 	int r;
 

@@ -31,6 +31,7 @@ static void import_fini(struct import *import)
 	kubelet_cpu_state_fini(&import->cpu);
 	kubelet_memory_state_fini(&import->memory);
 }
+#define cleanup_import cleanup(import_fini)
 
 /* --- the kubelet's files ---------------------------------------------------------------------- */
 
@@ -204,6 +205,7 @@ static void destination_fini(struct destination *destination)
 	free(destination->directory);
 	free(destination->boot_id);
 }
+#define cleanup_destination cleanup(destination_fini)
 
 static int take_destination(struct import *import, struct destination *destination)
 {
@@ -257,8 +259,8 @@ static int show_plan(const struct import *import)
 
 int state_import(struct session *session, int argc, char **argv)
 {
-	struct import import cleanup(import_fini) = {.session = session};
-	struct destination destination cleanup(destination_fini) = {.lock_fd = -1, .dir_fd = -1};
+	struct import import cleanup_import = {.session = session};
+	struct destination destination cleanup_destination = {.lock_fd = -1, .dir_fd = -1};
 	int r;
 
 	if (argc < 2 || !is_prefix(argv[0], "kubelet"))

@@ -15,6 +15,7 @@
 
 #include "format/view_objects.h"
 #include "format/views.h"
+#include "lib/json.h"
 #include "lib/text.h"
 #include "words.h"
 
@@ -259,12 +260,6 @@ static inline bool is_same_text(const char *one, const char *other)
 struct json_object *json_filter(struct json_object *array,
 				bool (*keep)(struct json_object *item, const void *data),
 				const void *data);
-
-static inline void cleanup_json_put(struct json_object **json)
-{
-	json_object_put(*json);
-}
-#define cleanup_json cleanup(cleanup_json_put)
 
 /* --- map.c ------------------------------------------------------------------------------------ */
 

@@ -60,6 +60,7 @@ static void map_fini(struct map *map)
 	free(map->owners);
 	free(map->use);
 }
+#define cleanup_map cleanup(map_fini)
 
 static int compare(const void *a, const void *b)
 {
@@ -398,7 +399,7 @@ static void draw_legend(const struct map *map, struct text *text)
 
 int map_draw(const struct map_request *request, struct text *text)
 {
-	struct map map cleanup(map_fini) = {.is_coloured = request->is_coloured};
+	struct map map cleanup_map = {.is_coloured = request->is_coloured};
 	bool with_ids;
 	int r;
 

@@ -127,7 +127,7 @@ static int say_source(struct session *session, const char *noun)
 
 static int fetch_from_state(struct session *session, size_t i, struct json_object **ret_json)
 {
-	struct snapshot snapshot cleanup(snapshot_fini) = {0};
+	struct snapshot snapshot cleanup_snapshot = {0};
 	struct json_object *json;
 	int r;
 

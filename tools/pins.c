@@ -211,7 +211,7 @@ static int read_links(DIR *dir, const char *path, struct bpf_inventory *inventor
 
 int pins_fetch_progs(struct session *session, struct json_object **ret_json)
 {
-	struct bpf_inventory inventory cleanup(bpf_inventory_fini) = {0};
+	struct bpf_inventory inventory cleanup_bpf_inventory = {0};
 	char *path cleanup_free = pins_path(session, "links");
 	DIR *dir cleanup_dir = NULL;
 	int r;
@@ -275,7 +275,7 @@ static int read_maps(DIR *dir, const char *path, struct bpf_inventory *inventory
 
 int pins_fetch_maps(struct session *session, struct json_object **ret_json)
 {
-	struct bpf_inventory inventory cleanup(bpf_inventory_fini) = {0};
+	struct bpf_inventory inventory cleanup_bpf_inventory = {0};
 	char *path cleanup_free = pins_path(session, "maps");
 	char *meta cleanup_free = pins_path(session, "meta");
 	DIR *dir cleanup_dir = NULL;

@@ -49,7 +49,7 @@ static void fill_holding(const struct ledger *ledger, const struct ledger_pod *p
 static int take_holdings(const struct ledger *ledger, struct holdings *ret_holdings)
 {
 	const struct plan_layout layout = {.root = PINFOLD_WORKLOAD_ROOT};
-	struct group_tree desired cleanup(group_tree_fini) = {0};
+	struct group_tree desired cleanup_tree = {0};
 	struct holdings holdings = {0};
 
 	if (plan_desired(ledger, &layout, NULL, &desired))

@@ -50,6 +50,7 @@ struct simulation {
  */
 int simulation_open(struct session *session, struct simulation *simulation);
 void simulation_fini(struct simulation *simulation);
+#define cleanup_simulation cleanup(simulation_fini)
 
 /* Admit all pods of a file, `times` times; the second and later copies are called NAME-2, … */
 int simulation_pods(struct simulation *simulation, const char *file, unsigned int times);

@@ -49,6 +49,7 @@ enum snapshot_flag {
  */
 int snapshot_open(struct session *session, unsigned int flags, struct snapshot *ret_snapshot);
 void snapshot_fini(struct snapshot *snapshot);
+#define cleanup_snapshot cleanup(snapshot_fini)
 
 /* Defaults, and over them what `file` says (NULL = nothing). Reported; freed with free(). */
 int snapshot_read_config(struct session *session, const char *file, struct config **ret_config);

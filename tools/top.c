@@ -24,6 +24,7 @@ static void view_fini(struct view *view)
 	object_top_fini(&view->top);
 	text_fini(&view->keys);
 }
+#define cleanup_view cleanup(view_fini)
 
 static int64_t now_ns(void)
 {
@@ -130,7 +131,7 @@ static int sort(struct session *session, struct object_top *top)
 
 int top_run(struct session *session, const struct noun_rows *rows, int argc, char **argv)
 {
-	struct view view cleanup(view_fini) = {.rows = rows, .is_one = argc};
+	struct view view cleanup_view = {.rows = rows, .is_one = argc};
 	struct live live = {.take = take, .draw = draw, .key = key, .data = &view};
 	struct text title cleanup_text = {0};
 	int r;

@@ -28,7 +28,7 @@ static void check_mask(enum mask_form form, const char *text)
 
 static void check_originals(const char *data, size_t size)
 {
-	struct irq_table table cleanup(irq_table_fini) = {0}, again cleanup(irq_table_fini) = {0};
+	struct irq_table table cleanup_irq_table = {0}, again cleanup_irq_table = {0};
 	struct text text cleanup_text = {0}, twice cleanup_text = {0};
 	struct format_error error = {0};
 	int r = irq_originals_decode(data, size, BOOT, &error, &table);

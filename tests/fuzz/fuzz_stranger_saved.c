@@ -16,8 +16,8 @@
 
 static void check_saved(const char *data, size_t size)
 {
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
-	struct stranger_table again cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
+	struct stranger_table again cleanup_stranger_table = {0};
 	struct text text cleanup_text = {0};
 	struct format_error error = {0};
 	int r = stranger_saved_decode(data, size, BOOT, &error, &table);

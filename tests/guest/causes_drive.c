@@ -30,6 +30,7 @@
 #include "switch_log.skel.h"
 
 DEFINE_CLEANUP(struct switch_log, log_closep, switch_log__destroy);
+#define cleanup_log cleanup(log_closep)
 
 #define GROUP_ROOT  "pinfold-causes-test"
 #define MAX_TASKS   48
@@ -780,7 +781,7 @@ static const struct switch_record *open_log(struct switch_log *skeleton)
 int main(int argc, char **argv)
 {
 	struct observer *observer cleanup_observer = NULL;
-	struct switch_log *skeleton cleanup(log_closep) = NULL;
+	struct switch_log *skeleton cleanup_log = NULL;
 	const struct switch_record *records;
 
 	log_open("causes-test", LOG_LEVEL_INFO);

@@ -77,7 +77,7 @@ static void test_hotplug(sd_event *event)
 
 static void test_watch(pid_t pid, int pidfd)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	sd_event *event = NULL;
 
 	check(sd_event_new(&event) >= 0 && groups_watch(groups, event, &sink) == 0, "a watch");
@@ -212,7 +212,7 @@ static void drive_cgroupfs(void)
 	struct groups *witness cleanup_groups = NULL;
 	char enabled_before[256];
 	enum dir_problem problem;
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	struct plan_layout layout;
 	const struct originals *before;
 	int fd;

@@ -274,9 +274,9 @@ static inline void test_plan_settles(void)
 	static const char *const a[GROUP_FILE_NR] = {"0", "4-7", NULL, NULL, "max 100000"};
 	static const char *const b[GROUP_FILE_NR] = {"0-1",	      "2-3,8-15",  NULL, "59",
 						     "150000 100000", "100000000", "0"};
-	struct group_tree desired cleanup(group_tree_fini) = {0};
-	struct group_tree observed cleanup(group_tree_fini) = {0};
-	struct plan plan cleanup(plan_fini) = {0};
+	struct group_tree desired cleanup_tree = {0};
+	struct group_tree observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
 
 	want(&desired, GROUP_ROOT, "pinfold.slice", root);
 	want(&desired, GROUP_POD, pod, both);
@@ -365,7 +365,7 @@ static inline void test_join(pid_t pid, int pidfd)
 
 static inline void test_populated(pid_t pid)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	struct group_status status;
 	struct stat info;
 	char path[600], found[GROUP_PATH_MAX] = "";
@@ -400,7 +400,7 @@ static inline void test_populated(pid_t pid)
 
 static inline void test_inner_groups(pid_t pid)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	char inner[600], path[700], text[16];
 
 	snprintf(inner, sizeof(inner), "%s/inner", first);

@@ -75,7 +75,7 @@ static void test_reload(pid_t pid)
 
 static void test_noted(void)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	const struct group *group;
 
 	check(port.read_tree(port.self, &tree) == 0 && tree.nr_groups == 4,

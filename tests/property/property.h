@@ -240,6 +240,7 @@ void check_refused(struct stage *stage, const struct pod_spec *spec,
 /* `spec` is what it will be decided with. */
 struct pod_before before_decision(const struct stage *stage, const struct pod_spec *spec);
 void before_fini(struct pod_before *was);
+#define cleanup_pod_before cleanup(before_fini)
 /* rules_resize.c: growing keeps, shrinking stays within, the CPUs of the admission stay. */
 void check_resized(struct stage *stage, const struct pod_spec *spec, const struct pod_before *was);
 /* Is a container, or the budget, to have fewer CPUs than at the admission, or than it must keep? */

@@ -221,7 +221,7 @@ static void after_refusal(struct stage *stage, struct chance *chance, const stru
 
 static void decide(struct stage *stage, struct chance *chance, const struct pod_spec *spec)
 {
-	struct pod_before was cleanup(before_fini) = before_decision(stage, spec);
+	struct pod_before was cleanup_pod_before = before_decision(stage, spec);
 	uint64_t before = ledger_digest(stage->ledger);
 	struct cpuset candidates;
 	struct decision decision;

@@ -44,6 +44,7 @@ static void free_player(struct player *player)
 	free(player);
 }
 DEFINE_CLEANUP(struct player, free_playerp, free_player);
+#define cleanup_player cleanup(free_playerp)
 
 static bool expect(struct player *player, size_t step, const char *what, const char *wanted,
 		   const char *got)
@@ -348,7 +349,7 @@ static enum outcome play(struct player *player)
 static enum outcome play_by(struct replay *replay, struct json_object *line, bool kubelet_rules,
 			    bool *ret_needs_kubelet_rules)
 {
-	struct player *player cleanup(free_playerp) = calloc(1, sizeof(*player));
+	struct player *player cleanup_player = calloc(1, sizeof(*player));
 	enum outcome outcome;
 
 	if (!player)

@@ -444,7 +444,7 @@ static const char *configure(struct player *player, struct json_object *line, ch
 
 enum outcome replay_memory_seq(struct replay *replay, struct json_object *line)
 {
-	struct memory_case *memory cleanup(memory_case_freep) = NULL;
+	struct memory_case *memory cleanup_memory_case = NULL;
 	struct player *player cleanup_free = calloc(1, sizeof(*player));
 	struct json_object *want = field_of(line, "want");
 	const char *start = field_text(want, "error", NULL), *failure;

@@ -189,7 +189,7 @@ static bool add_pod(struct memory_case *memory, const char *name, struct json_ob
 const char *memory_case_new(struct json_object *line, bool repaired, char *error, size_t error_size,
 			    struct memory_case **ret_memory)
 {
-	struct memory_case *memory cleanup(memory_case_freep) = calloc(1, sizeof(*memory));
+	struct memory_case *memory cleanup_memory_case = calloc(1, sizeof(*memory));
 	struct json_object *topology = field_of(line, "topology");
 
 	if (!memory)

@@ -27,6 +27,7 @@ const char *memory_case_new(struct json_object *line, bool repaired, char *error
 			    struct memory_case **ret_memory);
 void memory_case_free(struct memory_case *memory);
 DEFINE_CLEANUP(struct memory_case, memory_case_freep, memory_case_free);
+#define cleanup_memory_case cleanup(memory_case_freep)
 
 struct memory_pod *memory_case_pod(struct memory_case *memory, const char *name);
 uint32_t memory_case_container(const struct memory_pod *pod, const char *name);

@@ -32,6 +32,7 @@ static void free_player(struct player *player)
 	free(player);
 }
 DEFINE_CLEANUP(struct player, free_playerp, free_player);
+#define cleanup_player cleanup(free_playerp)
 
 static struct ledger_pod *find_pod(struct player *player, const char *uid)
 {
@@ -389,7 +390,7 @@ static enum outcome play(struct player *player, struct json_object *line)
 
 enum outcome replay_static(struct replay *replay, struct json_object *line)
 {
-	struct player *player cleanup(free_playerp) = calloc(1, sizeof(*player));
+	struct player *player cleanup_player = calloc(1, sizeof(*player));
 
 	if (!player)
 		return replay_fail(replay, "no memory");

@@ -22,9 +22,10 @@ static inline void tear_down(struct fixture *fixture)
 	ledger_free(fixture->ledger);
 	topology_free(fixture->topology);
 }
+#define cleanup_fixture cleanup(tear_down)
 
-#define FIXTURE(name)                                                \
-	struct fixture name __attribute__((__cleanup__(tear_down))); \
+#define FIXTURE(name)                        \
+	struct fixture name cleanup_fixture; \
 	set_up(&(name))
 
 #endif

@@ -6,9 +6,6 @@
 #include "core/plan/plan.h"
 #include "scene.h"
 
-#define cleanup_tree cleanup(group_tree_fini)
-#define cleanup_plan cleanup(plan_fini)
-
 static const struct plan_layout plain = {.root = "pinfold.slice"};
 static const struct plan_layout partitioned = {.root = "pinfold.slice", .root_partition = true};
 static const struct plan_layout systemd = {.root = "pinfold.slice", .systemd = true};

@@ -47,7 +47,7 @@ static void test_watch(void **state)
 {
 	const struct groups_sink sink = {
 		.changed = on_changed, .populated = on_populated, .hotplug = on_hotplug};
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	struct groups *groups = open_fake(false);
 	struct groups_port port = groups_port(groups);
 	sd_event *event = NULL;
@@ -94,7 +94,7 @@ static void test_watch_is_not_kept_busy(void **state)
 {
 	const struct groups_sink sink = {
 		.changed = on_changed, .populated = on_populated, .hotplug = on_hotplug};
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	struct groups *groups = open_fake(false);
 	struct groups_port port = groups_port(groups);
 	unsigned int nr_written = 0;

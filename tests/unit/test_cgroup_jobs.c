@@ -252,7 +252,7 @@ static void busy_pod_stays_watched(void **state)
 					     .completed = on_completed,
 					     .looked = on_looked,
 					     .hotplug = on_hotplug};
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	sd_event *event = NULL;
 
 	assert_true(sd_event_new(&event) >= 0);
@@ -284,7 +284,7 @@ static void new_group_of_busy_pod_is_watched_later(void **state)
 					     .completed = on_completed,
 					     .looked = on_looked,
 					     .hotplug = on_hotplug};
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	sd_event *event = NULL;
 
 	assert_true(sd_event_new(&event) >= 0);
@@ -462,7 +462,7 @@ static void job_owns_its_input(void **state)
 
 static void sink_is_optional(void **state)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 
 	groups->sink = NULL;
 	put_pipe("pinfold.slice/poda/c/cgroup.kill");

@@ -96,7 +96,7 @@ static void population_changes_are_reported(void **state)
 {
 	const struct groups_sink sink = {
 		.changed = on_changed, .populated = on_populated, .hotplug = on_hotplug};
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	sd_event *event = NULL;
 	char path[128];
 

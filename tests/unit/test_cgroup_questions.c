@@ -163,7 +163,7 @@ static const char *cpus_of(const struct group_tree *tree, const char *path)
 
 static void late_scan_is_fetched_once(void **state)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 
 	put_pipe("pinfold.slice/poda/c/cpu.max");
 	assert_int_equal(port.read_tree(port.self, &tree), -EINPROGRESS);
@@ -191,7 +191,7 @@ static void late_scan_is_fetched_once(void **state)
 
 static void late_scan_can_be_awaited(void **state)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 
 	put_pipe("pinfold.slice/poda/c/cpu.max");
 	assert_int_equal(port.read_tree(port.self, &tree), -EINPROGRESS);
@@ -206,7 +206,7 @@ static void late_scan_can_be_awaited(void **state)
 
 static void failed_scan_is_reported_and_repeated(void **state)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	struct managed_group around[4];
 	uint32_t nr = 99;
 
@@ -226,7 +226,7 @@ static void failed_scan_is_reported_and_repeated(void **state)
 
 static void surroundings_come_from_the_last_scan(void **state)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	struct managed_group around[4];
 	uint32_t nr = 0;
 

@@ -271,7 +271,7 @@ static void too_many_groups_are_not_ours(void **state)
 
 	/* Beside poda. */
 	for (unsigned int nr = 65535; nr <= 65536; nr++) {
-		struct group_tree tree cleanup(group_tree_fini) = {0};
+		struct group_tree tree cleanup_tree = {0};
 
 		nr_more_groups = nr;
 		assert_int_equal(read_tree(groups, NULL, &tree), nr > 65535 ? -E2BIG : 0);

@@ -135,7 +135,7 @@ static void a_value_that_is_not_in_force_is_reported(void **state)
 /* An observer has no connection to systemd, and therefore no notes. */
 static void an_observer_reads_the_tree(void **state)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 
 	create(GROUP_ROOT, "pinfold.slice");
 	open_groups(false);

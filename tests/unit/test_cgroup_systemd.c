@@ -296,7 +296,7 @@ static const struct group *observed(struct group_tree *tree, const char *path)
 /* A scope cannot exist without a process; until then it is shown with its future values. */
 static void an_empty_container_is_noted(void **state)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	const struct group *group;
 	char error[GROUP_ERROR_MAX];
 
@@ -345,7 +345,7 @@ static int join_self(const char *path, char *error)
 
 static void the_first_process_makes_the_scope(void **state)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	char error[GROUP_ERROR_MAX];
 
 	note_scope();

@@ -84,7 +84,7 @@ static void test_observe(void **state)
 		{"pinfold.slice/podb", GROUP_POD, false},
 	};
 	struct groups *groups = open_fake(false);
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 
 	assert_int_equal(read_tree(groups, NULL, &tree), -ENOENT);
 	put_pod();
@@ -156,7 +156,7 @@ static void test_long_names(void **state)
 	char path[GROUP_PATH_MAX + 8], file[GROUP_PATH_MAX + 32];
 
 	for (size_t len = GROUP_PATH_MAX - 1; len <= GROUP_PATH_MAX; len++) {
-		struct group_tree tree cleanup(group_tree_fini) = {0};
+		struct group_tree tree cleanup_tree = {0};
 		pid_t *pids = NULL;
 		uint32_t nr = 0;
 
@@ -343,7 +343,7 @@ static void test_a_chain_that_waits(void **state)
 	static const struct groups_sink sink = {.completed = on_completed, .looked = on_looked};
 	struct step step = {
 		.kind = STEP_WRITE, .file = GROUP_CPU_WEIGHT, .path = "pinfold.slice/podb/c"};
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	char error[GROUP_ERROR_MAX] = "", fifo[512], byte = 0;
 	struct groups *groups cleanup_groups = NULL;
 	int fd cleanup_close = -1;

@@ -119,7 +119,7 @@ static void original_values_are_restored(void **state)
 
 static void existing_values_are_captured(void **state)
 {
-	struct originals originals cleanup(originals_fini) = {0};
+	struct originals originals cleanup_originals = {0};
 	char path[128];
 
 	put_group("pinfold.slice", "2-15\n", "2-15\n", false);
@@ -157,7 +157,7 @@ static void original_values_are_saved_once(void **state)
 	struct original later[] = {
 		{.path = "", .file = "cgroup.subtree_control", .value = (char *)"cpu memory"}};
 	const struct originals none = {0, NULL}, first = {1, items}, second = {1, later};
-	struct originals loaded cleanup(originals_fini) = {0};
+	struct originals loaded cleanup_originals = {0};
 	struct format_error problem = {0};
 	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 

@@ -219,7 +219,7 @@ static int take_look(struct group_tree *ret_tree)
 
 static void what_was_done_during_a_look_corrects_it(void **state)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0}, again cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0}, again cleanup_tree = {0};
 	struct step step = step_on(STEP_CREATE, "pinfold.slice/new", NULL);
 
 	fake->slow_look = true;
@@ -247,7 +247,7 @@ static void fill_record(void)
 
 static void a_look_that_cannot_be_corrected_is_repeated(void **state)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0}, again cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0}, again cleanup_tree = {0};
 
 	fake->slow_look = true;
 	assert_int_equal(ctl_look(controller, &tree), -EINPROGRESS);
@@ -272,7 +272,7 @@ static void a_look_that_cannot_be_corrected_is_repeated(void **state)
 
 static void a_look_wanted_during_a_look_follows_it_at_once(void **state)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0}, again cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0}, again cleanup_tree = {0};
 
 	fake->slow_look = true;
 	assert_int_equal(ctl_look(controller, &tree), -EINPROGRESS);
@@ -303,7 +303,7 @@ static int read_blocked(void *self, struct group_tree *ret_tree)
 static void what_cannot_be_read_is_as_it_was(void **state)
 {
 	struct group_tree known = {0}, before = {0};
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	struct group *group;
 
 	group = add(&known, GROUP_POD, "r/a");

@@ -241,9 +241,9 @@ static int trace_present(struct world *world)
 static int plan_all(struct world *world)
 {
 	static const struct plan_layout layout = {.root = "pinfold.slice", .systemd = true};
-	struct group_tree desired cleanup(group_tree_fini) = {0};
-	struct group_tree observed cleanup(group_tree_fini) = {0};
-	struct plan plan cleanup(plan_fini) = {0};
+	struct group_tree desired cleanup_tree = {0};
+	struct group_tree observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
 	int r = plan_desired(world->ledger, &layout, NULL, &desired);
 
 	if (r) {

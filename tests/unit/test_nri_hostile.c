@@ -148,6 +148,7 @@ static void input_fini(struct input *input)
 {
 	free(input->bytes);
 }
+#define cleanup_input cleanup(input_fini)
 
 static void read_input(const char *runtime, char session, struct input *input)
 {
@@ -175,7 +176,7 @@ static void for_each_session(void (*test)(const struct input *input))
 {
 	for (size_t i = 0; i < ARRAY_SIZE(recorded_runtimes); i++) {
 		for (const char *session = sessions; *session; session++) {
-			struct input input cleanup(input_fini) = {0};
+			struct input input cleanup_input = {0};
 
 			read_input(recorded_runtimes[i], *session, &input);
 			test(&input);

@@ -21,7 +21,7 @@ static void encoding_is_reversible(void **state)
 		{.path = "pinfold.slice", .file = "cpuset.cpus", .value = (char *)""},
 	};
 	const struct originals before = {2, items};
-	struct originals after cleanup(originals_fini) = {0};
+	struct originals after cleanup_originals = {0};
 	struct text text cleanup_text = {0};
 	struct format_error error;
 
@@ -50,7 +50,7 @@ static void refuses_what_leaves_the_mount(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		struct originals originals cleanup(originals_fini) = {0};
+		struct originals originals cleanup_originals = {0};
 		struct format_error error = {0};
 
 		assert_int_equal(originals_decode(texts[i], strlen(texts[i]), &error, &originals),
@@ -73,7 +73,7 @@ static void first_error_is_reported(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct originals originals cleanup(originals_fini) = {0};
+		struct originals originals cleanup_originals = {0};
 		struct format_error error = {0};
 
 		assert_int_equal(originals_decode(rows[i][0], strlen(rows[i][0]), &error,

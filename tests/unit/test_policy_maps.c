@@ -262,7 +262,7 @@ static void what_is_counted_makes_room_for_what_is_guarded(void **state)
 	const struct cpuset online = CPUSET_EMPTY;
 	const struct policy_extras extras = {
 		.slots = slots, .online = &online, .earlier = &earlier, .heartbeat = &heartbeat};
-	struct fitting fitting cleanup(fitting_fini) = {0};
+	struct fitting fitting cleanup_fitting = {0};
 
 	begin_with((__u64[]){60, 61, 62, 63, 64, 65, 66, 67}, ENTRIES);
 	for (uint32_t i = 0; i < ENTRIES; i++)

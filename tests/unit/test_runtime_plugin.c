@@ -186,9 +186,10 @@ static void tear_down(struct scene *scene)
 	rmdir(scene->directory);
 	text_fini(&scene->log);
 }
+#define cleanup_scene cleanup(tear_down)
 
-#define SCENE(name)                           \
-	struct scene name cleanup(tear_down); \
+#define SCENE(name)                      \
+	struct scene name cleanup_scene; \
 	set_up(&(name))
 
 /* Dispatch until the runtime's end has this many bytes to read. */

@@ -130,7 +130,7 @@ static void children_have_no_more_room_than_others(void **state)
 static void no_file_is_saved_that_could_not_be_read(void **state)
 {
 	const struct cpuset all = cpuset_of_text("0-7"), some = cpuset_of_text("0-3");
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
 
 	for (uint32_t i = 0; i < 4 * STRANGER_MAX_HELD; i++) {
 		struct stranger_task *task = stranger_table_add(&table);

@@ -64,7 +64,7 @@ static char *read_note(size_t *ret_len)
 /* 0 = the next agent finds no note. */
 static pid_t noted_thread(void)
 {
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
 	struct format_error error = {0};
 
 	if (stranger_saved_load(run_fd, BOOT, &error, &table) == -ENOENT)
@@ -151,7 +151,7 @@ static void an_older_agents_note_is_read(void **state)
 /* It reads the whole file as it reads the file of originals. */
 static void an_older_agent_reads_a_note(void **state)
 {
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
 	struct format_error error = {0};
 	size_t len;
 	char *data;

@@ -75,7 +75,7 @@ static bool wrote(const struct stranger_table *table, const char *affinity)
 
 static void tasks_are_found_by_thread(void **state)
 {
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
 
 	stranger_table_sort(&table);
 	assert_null(find(&table, 1, "0"));
@@ -100,7 +100,7 @@ static void tasks_are_found_by_thread(void **state)
 
 static void a_set_is_kept_once(void **state)
 {
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
 	const struct cpuset *first = keep(&table, "0-3"), *second = keep(&table, "0-4");
 
 	assert_ptr_not_equal(first, second);
@@ -111,7 +111,7 @@ static void a_set_is_kept_once(void **state)
 
 static void the_last_task_can_be_dropped(void **state)
 {
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
 
 	add(&table, 1, "0-7", "0-3");
 	add(&table, 2, "0-7", "0-3")->cgroup = strdup("/system.slice");
@@ -125,7 +125,7 @@ static void the_last_task_can_be_dropped(void **state)
 static void of_two_entries_the_one_that_fits_is_found(void **state)
 {
 	static const char *const written[] = {"0-1", "0-2", "0-3"};
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
 	char text[16];
 
 	add(&table, 3, "0-7", "0-3");
@@ -150,7 +150,7 @@ static void of_two_entries_the_one_that_fits_is_found(void **state)
 /* Behind the last one there is no more memory. */
 static void the_last_entries_of_a_full_table_are_found(void **state)
 {
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
 
 	for (pid_t thread = 1; thread < 64; thread++)
 		add(&table, thread, "0-7", "0-3");
@@ -163,7 +163,7 @@ static void the_last_entries_of_a_full_table_are_found(void **state)
 
 static void what_was_written_to_anybody_is_known(void **state)
 {
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
 	struct stranger_task *task;
 
 	assert_false(wrote(&table, "0-3"));
@@ -232,8 +232,8 @@ static uint32_t count(const char *text, const char *part)
 
 static void originals_are_read_as_they_were_written(void **state)
 {
-	struct stranger_table before cleanup(stranger_table_fini) = {0};
-	struct stranger_table after cleanup(stranger_table_fini) = {0};
+	struct stranger_table before cleanup_stranger_table = {0};
+	struct stranger_table after cleanup_stranger_table = {0};
 	struct text text cleanup_text = {0};
 	struct format_error error = {0};
 	struct stranger_task *task;
@@ -275,8 +275,8 @@ static void originals_are_read_as_they_were_written(void **state)
 /* They were added in an order in which they alternate. */
 static void many_tasks_share_few_affinities(void **state)
 {
-	struct stranger_table before cleanup(stranger_table_fini) = {0};
-	struct stranger_table after cleanup(stranger_table_fini) = {0};
+	struct stranger_table before cleanup_stranger_table = {0};
+	struct stranger_table after cleanup_stranger_table = {0};
 	struct text text cleanup_text = {0};
 	struct format_error error = {0};
 	long last = 0;
@@ -303,7 +303,7 @@ static void many_tasks_share_few_affinities(void **state)
 static void an_empty_table_can_be_saved(void **state)
 {
 	const struct stranger_table before = {0};
-	struct stranger_table after cleanup(stranger_table_fini) = {0};
+	struct stranger_table after cleanup_stranger_table = {0};
 	struct text text cleanup_text = {0};
 	struct format_error error = {0};
 
@@ -369,7 +369,7 @@ static void a_damaged_file_is_refused_with_the_reason(void **state)
 
 static void the_smallest_and_the_largest_numbers_are_read(void **state)
 {
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
 	struct format_error error = {0};
 
 	assert_int_equal(decode(PAIR("[[2147483647, 9223372036854775807, 9223372036854775807],"
@@ -397,8 +397,8 @@ static void a_file_of_another_boot_is_stale(void **state)
 static void the_file_is_replaced_and_read(void **state)
 {
 	char directory[] = "/tmp/stranger-table-XXXXXX";
-	struct stranger_table before cleanup(stranger_table_fini) = {0};
-	struct stranger_table after cleanup(stranger_table_fini) = {0};
+	struct stranger_table before cleanup_stranger_table = {0};
+	struct stranger_table after cleanup_stranger_table = {0};
 	struct format_error error = {0};
 	int fd;
 

@@ -10,11 +10,13 @@ static void free_handle(CURL **handle)
 {
 	curl_easy_cleanup(*handle);
 }
+#define cleanup_handle cleanup(free_handle)
 
 static void free_list(struct curl_slist **list)
 {
 	curl_slist_free_all(*list);
 }
+#define cleanup_list cleanup(free_list)
 
 /* Fewer bytes than were offered end the transfer. */
 static size_t take_bytes(char *bytes, size_t size, size_t nr, void *data)
@@ -68,8 +70,8 @@ static void set_up(CURL *handle, const struct http_call *call, struct text *answ
 
 int http_ask(const struct http_call *call, long *ret_status, struct text *answer, char *error)
 {
-	CURL *handle cleanup(free_handle) = curl_easy_init();
-	struct curl_slist *headers cleanup(free_list) = NULL;
+	CURL *handle cleanup_handle = curl_easy_init();
+	struct curl_slist *headers cleanup_list = NULL;
 	struct text bearer cleanup_text = {0};
 	char reason[CURL_ERROR_SIZE] = "";
 	CURLcode code;

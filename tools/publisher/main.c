@@ -429,10 +429,11 @@ static void publication_fini(struct publication *publication)
 {
 	text_fini(&publication->published);
 }
+#define cleanup_publication cleanup(publication_fini)
 
 int main(int argc, char **argv)
 {
-	struct publication publication cleanup(publication_fini) = {0};
+	struct publication publication cleanup_publication = {0};
 	const struct sigaction ending = {.sa_handler = end};
 	int status;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/json.h"
 #include "object.h"
 
 #include <errno.h>
@@ -10,16 +11,12 @@
 
 #define DEPTH_MAX 16
 
-static void put_json(struct json_object **object)
-{
-	json_object_put(*object);
-}
-
 static void free_tokener(struct json_tokener **tokener)
 {
 	if (*tokener)
 		json_tokener_free(*tokener);
 }
+#define cleanup_tokener cleanup(free_tokener)
 
 static int bad(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int bad(char *error, const char *format, ...)
@@ -36,8 +33,8 @@ static int bad(char *error, const char *format, ...)
 /* An object and nothing behind it. */
 static int parse(const char *answer, size_t len, struct json_object **ret_object, char *error)
 {
-	struct json_tokener *tokener cleanup(free_tokener) = json_tokener_new_ex(DEPTH_MAX);
-	struct json_object *object cleanup(put_json) = NULL;
+	struct json_tokener *tokener cleanup_tokener = json_tokener_new_ex(DEPTH_MAX);
+	struct json_object *object cleanup_json = NULL;
 	enum json_tokener_error problem;
 
 	if (!tokener)
@@ -75,8 +72,8 @@ static int put(struct json_object *object, const char *key, struct json_object *
 /* Whose object this is, so that those of nodes that are gone can be found. */
 static struct json_object *make_metadata(const char *node)
 {
-	struct json_object *metadata cleanup(put_json) = json_object_new_object();
-	struct json_object *labels cleanup(put_json) = json_object_new_object();
+	struct json_object *metadata cleanup_json = json_object_new_object();
+	struct json_object *labels cleanup_json = json_object_new_object();
 
 	if (!metadata || !labels ||
 	    put(labels, "app.kubernetes.io/managed-by", json_object_new_string("pinfold")) ||
@@ -88,7 +85,7 @@ static struct json_object *make_metadata(const char *node)
 
 int object_read(const char *answer, size_t len, const char *node, struct text *out, char *error)
 {
-	struct json_object *object cleanup(put_json) = NULL;
+	struct json_object *object cleanup_json = NULL;
 	int r = parse(answer, len, &object, error);
 
 	if (!r)
@@ -111,7 +108,7 @@ int object_read(const char *answer, size_t len, const char *node, struct text *o
 
 void object_read_error(const char *answer, size_t len, char ret_sentence[OBJECT_ERROR_MAX])
 {
-	struct json_object *object cleanup(put_json) = NULL;
+	struct json_object *object cleanup_json = NULL;
 	char ignored[OBJECT_ERROR_MAX];
 	const char *message = NULL;
 

@@ -111,7 +111,7 @@ static int uninstall_host(struct agent *agent)
 int uninstall_run(struct agent *agent)
 {
 	const struct config *config = settings_config(agent);
-	struct originals originals cleanup(originals_fini) = {0};
+	struct originals originals cleanup_originals = {0};
 	char error[GROUP_ERROR_MAX] = "";
 	bool has_originals;
 	uint32_t nr_left = 0;

@@ -164,7 +164,7 @@ static int publish(struct bpf_backend *backend, const struct kernel_policy *poli
 int backend_publish(void *self, const struct kernel_policy *policy)
 {
 	struct bpf_backend *backend = self;
-	struct fitting fitting cleanup(fitting_fini) = {0};
+	struct fitting fitting cleanup_fitting = {0};
 	struct kernel_policy fitted = *policy;
 	int before = backend->publish_error, r = policy_validate(policy);
 

@@ -75,7 +75,7 @@ static void choose_counted(const struct kernel_policy *policy, const struct fitt
 int fitting_choose(const struct kernel_policy *policy, const struct fitting_entry *entries,
 		   uint32_t nr_entries, uint32_t room, struct fitting *ret_fitting)
 {
-	struct fitting fitting cleanup(fitting_fini) = {0};
+	struct fitting fitting cleanup_fitting = {0};
 	bool *fits cleanup_free = calloc(policy->nr_groups + 1, sizeof(*fits));
 	uint32_t taken = count_others(policy, entries, nr_entries);
 

@@ -28,6 +28,7 @@ struct fitting {
 };
 
 void fitting_fini(struct fitting *fitting);
+#define cleanup_fitting cleanup(fitting_fini)
 
 /*
  * Of the groups that are only counted, those that are in the map already go before new ones. An entry that

@@ -137,8 +137,7 @@ static int watch(const struct noise_strangers *strangers, int fd)
 int noise_strangers_open(sd_event *event, const struct noise_corrector *corrector,
 			 const struct noise_sink *sink, struct noise_strangers **ret_strangers)
 {
-	struct noise_strangers *strangers cleanup(noise_strangers_closep) =
-		calloc(1, sizeof(*strangers));
+	struct noise_strangers *strangers cleanup_noise_strangers = calloc(1, sizeof(*strangers));
 	int r;
 
 	if (!strangers)

@@ -28,6 +28,7 @@ int noise_strangers_open(sd_event *event, const struct noise_corrector *correcto
 /* Ends the thread. */
 void noise_strangers_close(struct noise_strangers *strangers);
 DEFINE_CLEANUP(struct noise_strangers, noise_strangers_closep, noise_strangers_close);
+#define cleanup_noise_strangers cleanup(noise_strangers_closep)
 
 /*
  * Hear what is in this ring buffer, until it is given up. Negative errno. Neither call waits for a

@@ -13,6 +13,7 @@
 #define TEXTS_PER_GROUP 8
 
 DEFINE_CLEANUP(struct guard, guard_closep, guard__destroy);
+#define cleanup_guard cleanup(guard_closep)
 
 static bool has_ability(const struct abilities *abilities, enum ability ability)
 {
@@ -94,7 +95,7 @@ static int start_with(const struct bpf_object_request *request, enum mechanism m
 		.adopt_only = request->adopt_only,
 		.keeps_meta = true,
 	};
-	struct guard *skeleton cleanup(guard_closep) = guard__open();
+	struct guard *skeleton cleanup_guard = guard__open();
 
 	if (!skeleton)
 		return -errno;

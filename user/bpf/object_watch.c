@@ -6,6 +6,7 @@
 #include "watch.skel.h"
 
 DEFINE_CLEANUP(struct watch, watch_closep, watch__destroy);
+#define cleanup_watch cleanup(watch_closep)
 
 /* Not every kernel has it (CONFIG_SECURITY_NETWORK), and the other programs do without. */
 static bool has_hook_of_sockets(void)
@@ -31,7 +32,7 @@ static void choose_programs(struct watch *skeleton, bool traces)
 static int start_with(const struct bpf_object_request *request, bool traces,
 		      struct bpf_object_handle **ret_handle)
 {
-	struct watch *skeleton cleanup(watch_closep) = watch__open();
+	struct watch *skeleton cleanup_watch = watch__open();
 	struct bpf_object_spec spec = {
 		.id = BPF_OBJECT_WATCH,
 		.sizes = request->sizes,

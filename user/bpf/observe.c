@@ -35,6 +35,7 @@ static const char *const map_names[OBSERVE_NR_MAPS] = {
 };
 
 DEFINE_CLEANUP(struct observe, observe_skeleton_closep, observe__destroy);
+#define cleanup_observe cleanup(observe_skeleton_closep)
 
 /* --- maps as memory ------------------------------------------------------------------------------ */
 
@@ -300,7 +301,7 @@ static int say_refused(const struct observe_setup *setup, int error)
 
 static int start_object(struct observer *observer, const struct observe_setup *setup)
 {
-	struct observe *skeleton cleanup(observe_skeleton_closep) = observe__open();
+	struct observe *skeleton cleanup_observe = observe__open();
 	const uint32_t nr_cpus = possible_cpus(setup->topology);
 	const struct bpf_object_sizes shared = shared_sizes(setup, nr_cpus);
 	const uint32_t sizes[] = {nr_cpus, shared.nr_slots, shared.mask_words};

@@ -315,7 +315,7 @@ static int drop_groups(const struct policy_maps *maps, const struct kernel_polic
 int policy_make_room(const struct policy_maps *maps, const struct kernel_policy *policy,
 		     const struct earlier_groups *earlier, struct fitting *ret_fitting)
 {
-	struct fitting fitting cleanup(fitting_fini) = {0};
+	struct fitting fitting cleanup_fitting = {0};
 	struct fitting_entry *entries cleanup_free = NULL;
 	struct bpf_map_info info = {0};
 	__u32 len = sizeof(info);

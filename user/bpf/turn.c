@@ -11,6 +11,7 @@
 #include "lib/cleanup.h"
 
 DEFINE_CLEANUP(struct carry, carry_closep, carry__destroy);
+#define cleanup_carry cleanup(carry_closep)
 
 static int read_info(int fd, struct bpf_map_info *ret_info)
 {
@@ -100,7 +101,7 @@ static int begin_on(int program_fd, uint32_t cpu)
 
 int turn_begin(const struct turn_change *change)
 {
-	struct carry *skeleton cleanup(carry_closep) = carry__open();
+	struct carry *skeleton cleanup_carry = carry__open();
 	int r;
 
 	if (!skeleton)

@@ -606,7 +606,7 @@ static void forget_drop_ins(struct groups *groups)
 int host_restore(const struct host_options *options)
 {
 	struct host_request *request cleanup_free = calloc(1, sizeof(*request));
-	struct host_table table cleanup(host_table_fini) = {0};
+	struct host_table table cleanup_host_table = {0};
 	struct host_report report = {0};
 	struct host_pass pass = {
 		.groups = options->groups,

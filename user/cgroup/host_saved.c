@@ -102,7 +102,7 @@ static int decode_group(const struct yaml_value *map, struct format_error *error
 int host_saved_decode(const char *data, size_t len, const char *boot_id, struct format_error *error,
 		      struct host_table *ret_table)
 {
-	struct host_table table cleanup(host_table_fini) = {0};
+	struct host_table table cleanup_host_table = {0};
 	struct yaml_tree *tree cleanup_yaml = NULL;
 	const struct yaml_value *groups;
 	int r;

@@ -35,6 +35,7 @@ struct host_table {
 };
 
 void host_table_fini(struct host_table *table);
+#define cleanup_host_table cleanup(host_table_fini)
 /* Add an entry of this name; NULL = no memory. Earlier pointers to entries are not valid any more. */
 struct host_entry *host_table_add(struct host_table *table, const char *group);
 struct host_entry *host_table_find(const struct host_table *table, const char *group);

@@ -47,7 +47,7 @@ static int capture(const struct dir *dir, const char *path, const char *file,
 int originals_capture(const struct dir *dir, const char *workload_root,
 		      struct originals *ret_originals)
 {
-	struct originals originals cleanup(originals_fini) = {0};
+	struct originals originals cleanup_originals = {0};
 	int err = capture(dir, "", "cgroup.subtree_control", &originals);
 
 	for (int file = 0; !err && file < GROUP_FILE_NR; file++) {
@@ -122,7 +122,7 @@ int originals_decode(const char *data, size_t len, struct format_error *error,
 		     struct originals *ret_originals)
 {
 	static const struct yaml_limits limits = {ORIGINALS_MAX_BYTES, 8, 1024};
-	struct originals originals cleanup(originals_fini) = {0};
+	struct originals originals cleanup_originals = {0};
 	struct yaml_tree *tree cleanup_yaml = NULL;
 	const struct yaml_value *number, *files;
 	uint64_t version;

@@ -26,6 +26,7 @@ struct originals {
 
 /* Free the values; nothing is written back. */
 void originals_fini(struct originals *originals);
+#define cleanup_originals cleanup(originals_fini)
 /*
  * Read the original values. An existing workload root is captured too, because somebody
  * else created it.

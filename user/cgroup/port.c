@@ -399,7 +399,7 @@ static int to_member(struct groups *groups, const char *path, char *error)
 
 static int remove_all(struct groups *groups, uint32_t *ret_nr_left, char *error)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	char sentence[GROUP_ERROR_MAX] = "";
 	int err = read_tree(groups, NULL, &tree), result = 0;
 

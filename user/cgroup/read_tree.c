@@ -103,6 +103,7 @@ static void names_fini(struct names *names)
 		free(names->names[i]);
 	free(names->names);
 }
+#define cleanup_names cleanup(names_fini)
 
 static int by_name(const void *a, const void *b)
 {
@@ -172,7 +173,7 @@ static int add_unseen(const struct tree_reading *reading, enum group_role role, 
 static int read_below(const struct tree_reading *reading, int fd, const char *path,
 		      enum group_role role, uint32_t parent)
 {
-	struct names names cleanup(names_fini) = {0};
+	struct names names cleanup_names = {0};
 	struct group_tree *tree = reading->tree;
 	struct group *group = group_tree_add(tree, role, path);
 	uint32_t self = tree->nr_groups - 1;
@@ -217,7 +218,7 @@ int read_group(struct groups *groups, struct group *group)
 int read_tree(struct groups *groups, bool (*is_busy)(struct groups *groups, const char *path),
 	      struct group_tree *ret_tree)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	const struct tree_reading reading = {groups, is_busy, &tree};
 	int fd cleanup_close = -1;
 	int err = dir_open_group(&groups->dir, groups->workload_root, &fd);
@@ -238,7 +239,7 @@ int read_tree(struct groups *groups, bool (*is_busy)(struct groups *groups, cons
 int read_surroundings(struct groups *groups, struct managed_group *ret_groups, uint32_t max,
 		      uint32_t *ret_nr)
 {
-	struct names names cleanup(names_fini) = {0};
+	struct names names cleanup_names = {0};
 	uint32_t nr = 0;
 	int err = list_children(groups->dir.mount_fd, &names);
 

@@ -484,7 +484,7 @@ static int try_scope(struct systemd_session *session, const char *unit, const ch
 static int start_scope(struct groups *groups, struct systemd_session *session, const char *path,
 		       pid_t pid, char *error)
 {
-	struct group_tree notes cleanup(group_tree_fini) = {0};
+	struct group_tree notes cleanup_tree = {0};
 	const struct group *noted;
 	const struct timespec pause = {.tv_nsec = SCOPE_PAUSE_NS};
 	char unit[UNIT_MAX], slice[UNIT_MAX];

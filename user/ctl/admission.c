@@ -502,7 +502,7 @@ void ctl_decide_refused(struct controller *controller)
 	controller->admission.wants_scan |= controller->admission.refusals.nr_unlisted > 0;
 	for (uint32_t i = controller->admission.refusals.nr; i-- > 0;) {
 		struct refused_pod *refused = &controller->admission.refusals.rows[i];
-		struct pod_spec *spec cleanup(pod_spec_freep) =
+		struct pod_spec *spec cleanup_pod_spec =
 			refused->spec ? pod_spec_copy(refused->spec) : NULL;
 		char file[ROW_PATH_MAX];
 		struct source_pod source = {.spec = spec, .file = file, .line = refused->line};

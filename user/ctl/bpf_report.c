@@ -41,7 +41,7 @@ static void list_all(struct controller *controller, struct bpf_inventory *invent
 
 struct json_object *ctl_report_progs(struct controller *controller)
 {
-	struct bpf_inventory inventory cleanup(bpf_inventory_fini) = {0};
+	struct bpf_inventory inventory cleanup_bpf_inventory = {0};
 
 	list_all(controller, &inventory);
 	return inventory.error ? NULL : view_progs(inventory.progs, inventory.nr_progs);
@@ -49,7 +49,7 @@ struct json_object *ctl_report_progs(struct controller *controller)
 
 struct json_object *ctl_report_maps(struct controller *controller)
 {
-	struct bpf_inventory inventory cleanup(bpf_inventory_fini) = {0};
+	struct bpf_inventory inventory cleanup_bpf_inventory = {0};
 
 	list_all(controller, &inventory);
 	return inventory.error ? NULL : view_maps(inventory.maps, inventory.nr_maps);
@@ -78,7 +78,7 @@ static size_t list_usage(const struct bpf_inventory *inventory, struct view_usag
 
 struct json_object *ctl_report_usage(struct controller *controller)
 {
-	struct bpf_inventory inventory cleanup(bpf_inventory_fini) = {0};
+	struct bpf_inventory inventory cleanup_bpf_inventory = {0};
 	struct view_usage_prog *programs cleanup_free = NULL;
 	const struct process_port *process = controller->ports.process;
 	struct view_usage usage = {

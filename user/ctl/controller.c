@@ -562,7 +562,7 @@ void controller_tick(struct controller *controller)
 static int copy_ledger(const struct controller *controller, const struct policy *policy,
 		       char *error, size_t error_size, struct ledger **ret_ledger)
 {
-	struct ledger *ledger cleanup(ledger_freep) = NULL;
+	struct ledger *ledger cleanup_ledger = NULL;
 	char why[256] = "";
 	int r;
 

@@ -65,7 +65,7 @@ static void read_counters(const struct controller *controller, struct counted *r
 /* Room for so many rows; none of them is valid then. */
 static int make_room(struct counters *counters, uint32_t nr, uint32_t nr_nodes)
 {
-	struct counters next cleanup(counters_fini) = {.max = nr};
+	struct counters next cleanup_counters = {.max = nr};
 
 	if (nr <= counters->max)
 		return 0;

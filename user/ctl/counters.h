@@ -38,6 +38,7 @@ struct counters {
 uint64_t ctl_pod_number(const char *uid);
 
 void counters_fini(struct counters *counters);
+#define cleanup_counters cleanup(counters_fini)
 
 /* Its row of the last look, however old that is; NULL = it was not there. */
 struct counted *counters_find(const struct counters *counters, uint64_t cgroup_id);

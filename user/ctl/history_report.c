@@ -14,6 +14,7 @@
 #include "format/page.h"
 #include "format/view_objects.h"
 #include "format/views.h"
+#include "lib/json.h"
 
 #define SECOND_NS 1000000000ULL
 #define MINUTE_NS (60 * SECOND_NS)
@@ -260,14 +261,9 @@ static uint32_t find_waiting(struct controller *controller, struct pressure_read
 	return nr;
 }
 
-static void put_json(struct json_object **json)
-{
-	json_object_put(*json);
-}
-
 struct json_object *ctl_report_histories(struct controller *controller)
 {
-	struct json_object *all cleanup(put_json) = json_object_new_array();
+	struct json_object *all cleanup_json = json_object_new_array();
 	struct pressure_reading *readings cleanup_free =
 		calloc(pressure_ring_room(PRESSURE_SPAN_10M), sizeof(*readings));
 	struct waiting_pod *waiting cleanup_free =

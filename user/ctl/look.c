@@ -277,7 +277,7 @@ static int fill_unseen(const struct group_tree *known, struct group_tree *observ
 
 int ctl_look(struct controller *controller, struct group_tree *ret_observed)
 {
-	struct group_tree observed cleanup(group_tree_fini) = {0};
+	struct group_tree observed cleanup_tree = {0};
 	struct look *look = &controller->look;
 	char self_test[GROUP_PATH_MAX];
 	int r;

@@ -237,7 +237,7 @@ static void write_programs(const struct controller_ports *ports, struct expositi
 	const struct kernel_port *kernel = ports->kernel;
 	const struct prog_row *rows = NULL;
 	const uint32_t nr = kernel->programs(kernel->self, &rows);
-	struct bpf_inventory others cleanup(bpf_inventory_fini) = {
+	struct bpf_inventory others cleanup_bpf_inventory = {
 		.is_timed = nr && rows[0].run_time_ns >= 0, .without_maps = true};
 
 	if (ports->pressure)

@@ -41,6 +41,7 @@ static void fini_left_out(struct left_out *left_out)
 {
 	free(left_out->pods);
 }
+#define cleanup_left_out cleanup(fini_left_out)
 
 static int by_name(const void *left, const void *right)
 {
@@ -435,7 +436,7 @@ int ctl_measure_workloads(struct controller *controller, struct exposition *page
 	const uint32_t nr_groups = controller->measured.tree.nr_groups;
 	struct measured *rows cleanup_free = calloc(nr_groups + 1, sizeof(*rows));
 	struct pod_usage *sums cleanup_free = calloc(nr_groups + 1, sizeof(*sums));
-	struct left_out left_out cleanup(fini_left_out) = {0};
+	struct left_out left_out cleanup_left_out = {0};
 	uint32_t nr, nr_sums;
 	int r;
 

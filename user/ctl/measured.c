@@ -203,7 +203,7 @@ bool measured_is_foreign(const struct measured_groups *measured, uint32_t index)
 
 int ctl_follow_measured(struct controller *controller)
 {
-	struct measured_groups made cleanup(measured_fini) = {0};
+	struct measured_groups made cleanup_measured = {0};
 	int r = add_own(&controller->desired, &made.tree);
 
 	made.nr_own = made.tree.nr_groups;

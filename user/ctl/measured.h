@@ -21,6 +21,7 @@ struct measured_groups {
 };
 
 void measured_fini(struct measured_groups *measured);
+#define cleanup_measured cleanup(measured_fini)
 /* Is the group at this index a runtime's, which is measured and not guarded? */
 bool measured_is_foreign(const struct measured_groups *measured, uint32_t index);
 

@@ -90,7 +90,7 @@ static int make_next(const struct controller *controller, struct node_waits *ret
 	const uint32_t nr_nodes = controller->topology->nodes.nr;
 	const struct node_waits *before = &controller->node_waits;
 	const uint32_t nr = controller->counters.nr;
-	struct node_waits next cleanup(node_waits_fini) = {
+	struct node_waits next cleanup_node_waits = {
 		.total_ns = calloc(nr_nodes, sizeof(*next.total_ns)),
 		.cgroup_ids = calloc(nr + 1, sizeof(*next.cgroup_ids)),
 		.last_ns = calloc((size_t)nr * nr_nodes + 1, sizeof(*next.last_ns)),
@@ -109,7 +109,7 @@ void ctl_count_node_waits(struct controller *controller)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
 	struct observer_space space;
-	struct node_waits next cleanup(node_waits_fini) = {0};
+	struct node_waits next cleanup_node_waits = {0};
 	int r;
 
 	if (!kernel)

@@ -21,6 +21,7 @@ struct node_waits {
 };
 
 void node_waits_fini(struct node_waits *waits);
+#define cleanup_node_waits cleanup(node_waits_fini)
 
 /*
  * Look at the counters (see counters.h), and bring the sums up to date. Call it before containers are taken

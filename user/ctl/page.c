@@ -20,6 +20,7 @@ static void put_objects(struct page *page)
 	for (enum page_object i = 0; i < PAGE_OBJECT_NR; i++)
 		json_object_put(page->objects[i]);
 }
+#define cleanup_page cleanup(put_objects)
 
 /* What the inspector gets, without what might have to wait: see above. */
 static int read_object(struct controller *controller, enum page_object object,
@@ -43,7 +44,7 @@ static int read_object(struct controller *controller, enum page_object object,
 
 static int build(struct controller *controller, struct text *out)
 {
-	struct page page cleanup(put_objects) = {
+	struct page page cleanup_page = {
 		.host = controller->options.host ? controller->options.host : "",
 		.written_ns = clock_wall_ns(controller->ports.clock),
 	};

@@ -197,6 +197,7 @@ static void fini_asked(struct asked *asked)
 	free(asked->rows);
 	free(asked->cells);
 }
+#define cleanup_asked cleanup(fini_asked)
 
 /* A pod or container among the published groups, and the CPUs that are read of it. */
 struct cell_candidate {
@@ -270,8 +271,7 @@ static int make_asked(const struct controller *controller, struct asked *ret_ask
 	const struct publisher *publisher = &controller->publisher;
 	struct cell_candidate *candidates cleanup_free = calloc(publisher->nr, sizeof(*candidates));
 	const struct cell_candidate **sorted cleanup_free = calloc(publisher->nr, sizeof(*sorted));
-	struct asked asked cleanup(fini_asked) = {
-		.rows = calloc(publisher->nr, sizeof(*asked.rows))};
+	struct asked asked cleanup_asked = {.rows = calloc(publisher->nr, sizeof(*asked.rows))};
 	uint32_t nr, nr_cells = 0, nr_fitting = 0;
 
 	if (!candidates || !sorted || !asked.rows)
@@ -304,7 +304,7 @@ void ctl_sample_pressure(struct controller *controller)
 	const struct publisher *publisher = &controller->publisher;
 	struct pressures *pressures = &controller->pressures;
 	const uint64_t now_ns = clock_now_ns(controller->ports.clock);
-	struct asked asked cleanup(fini_asked) = {0};
+	struct asked asked cleanup_asked = {0};
 	struct pressure_wanted wanted;
 	int r;
 

@@ -30,6 +30,7 @@ static void fini_groups(struct pressure_groups *groups)
 {
 	free(groups->rows);
 }
+#define cleanup_pressure_groups cleanup(fini_groups)
 
 static struct pressure_groups list_groups(const struct controller *controller)
 {
@@ -146,7 +147,7 @@ static uint32_t nr_cpus_of(const struct group_pressure *group)
 struct json_object *ctl_report_pressure_cpus_of(struct controller *controller,
 						const struct ledger_pod *pod, const char *container)
 {
-	struct pressure_groups groups cleanup(fini_groups) = list_groups(controller);
+	struct pressure_groups groups cleanup_pressure_groups = list_groups(controller);
 	struct view_pressure_part *rows cleanup_free = NULL;
 	size_t nr = 0, nr_parts = 0;
 
@@ -177,7 +178,7 @@ static uint32_t nr_nodes_of(const struct group_pressure *group)
 
 struct json_object *ctl_report_pressure_numa(struct controller *controller)
 {
-	struct pressure_groups groups cleanup(fini_groups) = list_groups(controller);
+	struct pressure_groups groups cleanup_pressure_groups = list_groups(controller);
 	struct view_pressure_part *rows cleanup_free = NULL;
 	size_t nr = 0, nr_parts = 0;
 
@@ -227,7 +228,7 @@ static void fill_second(const struct group_pressure *group,
 
 struct json_object *ctl_report_pressure_second(struct controller *controller)
 {
-	struct pressure_groups groups cleanup(fini_groups) = list_groups(controller);
+	struct pressure_groups groups cleanup_pressure_groups = list_groups(controller);
 	struct view_pressure_second *rows cleanup_free =
 		calloc(groups.nr * PRESSURE_RESOURCE_NR + 1, sizeof(*rows));
 

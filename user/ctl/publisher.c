@@ -75,6 +75,7 @@ static void free_cpusp(struct granted_cpus **cpus)
 {
 	free_cpus(*cpus);
 }
+#define cleanup_granted_cpus cleanup(free_cpusp)
 
 /* The same CPUs in the list, where they are added if they are not there. NULL = no memory. */
 static const struct cpuset *share_cpus(struct granted_cpus **list, const struct cpuset *cpus)
@@ -312,7 +313,7 @@ void ctl_publish(struct controller *controller)
 	const struct kernel_port *kernel = controller->ports.kernel;
 	const struct groups_port *groups = controller->ports.groups;
 	uint32_t nr_groups = controller->measured.tree.nr_groups;
-	struct granted_cpus *cpus cleanup(free_cpusp) = NULL;
+	struct granted_cpus *cpus cleanup_granted_cpus = NULL;
 	struct managed_group *managed cleanup_free = NULL;
 	struct published *published;
 	struct kernel_policy policy = {0};

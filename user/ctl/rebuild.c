@@ -251,7 +251,7 @@ static int read_live_tree(struct controller *controller, struct group_tree *ret_
 
 int ctl_rebuild(struct controller *controller)
 {
-	struct group_tree tree cleanup(group_tree_fini) = {0};
+	struct group_tree tree cleanup_tree = {0};
 	struct found *found cleanup_free = NULL;
 	struct finder finder = {.controller = controller, .tree = &tree};
 	int r;

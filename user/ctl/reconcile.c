@@ -14,8 +14,8 @@
 static int make_plan(struct controller *controller, struct group_tree *ret_desired,
 		     struct group_tree *ret_observed, struct plan *ret_plan)
 {
-	struct group_tree observed cleanup(group_tree_fini) = {0};
-	struct group_tree desired cleanup(group_tree_fini) = {0};
+	struct group_tree observed cleanup_tree = {0};
+	struct group_tree desired cleanup_tree = {0};
 	struct look *look = &controller->look;
 	int r;
 
@@ -44,8 +44,8 @@ static void mend_container(struct controller *controller, struct group *wanted)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	const struct group_tree desired = {.nr_groups = 1, .groups = wanted};
-	struct group_tree observed cleanup(group_tree_fini) = {0};
-	struct plan plan cleanup(plan_fini) = {0};
+	struct group_tree observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
 	const struct round round = {&desired, &observed, &controller->look.observed, &plan};
 	struct group *found = group_tree_add(&observed, GROUP_CONTAINER, wanted->path);
 
@@ -134,9 +134,9 @@ static void bring_up_to_date(struct controller *controller)
 
 static void hold_all(struct controller *controller)
 {
-	struct group_tree known cleanup(group_tree_fini) = {0};
+	struct group_tree known cleanup_tree = {0};
 	struct group_tree desired = {0}, observed = {0};
-	struct plan plan cleanup(plan_fini) = {0};
+	struct plan plan cleanup_plan = {0};
 	const struct round round = {&desired, &controller->look.observed, &known, &plan};
 	struct drift *drift = &controller->drift;
 	int r;
@@ -183,9 +183,9 @@ void ctl_reconcile(struct controller *controller)
 
 int ctl_print_plan(struct controller *controller, struct text *out)
 {
-	struct group_tree desired cleanup(group_tree_fini) = {0};
-	struct group_tree observed cleanup(group_tree_fini) = {0};
-	struct plan plan cleanup(plan_fini) = {0};
+	struct group_tree desired cleanup_tree = {0};
+	struct group_tree observed cleanup_tree = {0};
+	struct plan plan cleanup_plan = {0};
 	int r = make_plan(controller, &desired, &observed, &plan);
 
 	if (r)

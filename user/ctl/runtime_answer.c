@@ -139,6 +139,7 @@ static void composition_fini(struct composition *composition)
 	free(composition->own_mems);
 	free(composition->shared);
 }
+#define cleanup_composition cleanup(composition_fini)
 
 static char *format_cpus(const struct cpuset *cpus)
 {
@@ -367,7 +368,7 @@ int ctl_runtime_send(struct controller *controller, uint32_t request,
 void ctl_runtime_answer(struct controller *controller, uint32_t request, const char *created_id,
 			const char *always_id)
 {
-	struct composition composition cleanup(composition_fini) = {0};
+	struct composition composition cleanup_composition = {0};
 	/* Whoever has no row, for lack of memory or since its id is too long, shares. */
 	const struct runtime_row nobody = {.uid = ""};
 	struct runtime_row *row = NULL;

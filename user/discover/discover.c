@@ -281,6 +281,7 @@ void discover_close(struct discover *discover)
 	free(discover);
 }
 DEFINE_CLEANUP(struct discover, discover_closep, discover_close);
+#define cleanup_discover cleanup(discover_closep)
 
 /* A path below the movable root; NULL = no memory. */
 static char *below(const char *root, const char *path)
@@ -292,7 +293,7 @@ static char *below(const char *root, const char *path)
 
 int discover_open(const struct discover_options *options, struct discover **ret_discover)
 {
-	struct discover *discover cleanup(discover_closep) = calloc(1, sizeof(*discover));
+	struct discover *discover cleanup_discover = calloc(1, sizeof(*discover));
 	int r;
 
 	if (!discover)

@@ -28,5 +28,6 @@ void bpf_inventory_add_missing(struct bpf_inventory *inventory, const char *obje
 			       const char *reason);
 /* Free the rows; the inventory is empty afterwards. */
 void bpf_inventory_fini(struct bpf_inventory *inventory);
+#define cleanup_bpf_inventory cleanup(bpf_inventory_fini)
 
 #endif

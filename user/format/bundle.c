@@ -12,6 +12,7 @@
 #include <json-c/json.h>
 
 #include "lib/cleanup.h"
+#include "lib/json.h"
 #include "lib/text.h"
 
 /* A bundle nests seven levels: linux, seccomp, syscalls, args. */
@@ -27,11 +28,6 @@ static const struct {
 	{"io.kubernetes.cri-o.ContainerType", "io.kubernetes.pod.uid",
 	 "io.kubernetes.pod.namespace", "io.kubernetes.pod.name", "io.kubernetes.container.name"},
 };
-
-static void put_json(struct json_object **object)
-{
-	json_object_put(*object);
-}
 
 static int parse_object(const char *data, size_t len, struct json_object **ret_root)
 {
@@ -128,7 +124,7 @@ static int64_t read_resource(struct json_object *root, const char *type, const c
 
 int bundle_parse(const char *data, size_t len, struct bundle *ret_bundle)
 {
-	struct json_object *root cleanup(put_json) = NULL, *annotations = NULL;
+	struct json_object *root cleanup_json = NULL, *annotations = NULL;
 	struct bundle bundle = {.kind = BUNDLE_UNSTATED};
 	int r = parse_object(data, len, &root);
 

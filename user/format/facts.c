@@ -27,6 +27,7 @@ static void facts_fini(struct facts *facts)
 	free(facts->nodes);
 	free(facts->distances);
 }
+#define cleanup_facts cleanup(facts_fini)
 
 /* A list of between `least` and `most` numbers, each at most `max`. */
 static int read_row(const struct yaml_value *row, const char *field, struct format_error *error,
@@ -301,7 +302,7 @@ int facts_parse(const char *data, size_t len, struct format_error *error,
 		struct topology **ret_topology)
 {
 	struct yaml_tree *tree cleanup_yaml = NULL;
-	struct facts facts cleanup(facts_fini) = {
+	struct facts facts cleanup_facts = {
 		.error = error,
 		.input = {TOPOLOGY_COUNT_ALL},
 	};

@@ -52,5 +52,6 @@ struct irq_report {
 
 /* Free the rows. */
 void irq_report_fini(struct irq_report *report);
+#define cleanup_irq_report cleanup(irq_report_fini)
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "format/object_private.h"
+#include "lib/json.h"
 
 #define UNKNOWN	   (-1.0)
 #define TEXT_MAX   32 /* characters of a text, as long as other columns can be left out */
@@ -180,15 +181,10 @@ static int build_identity(const struct object_desc *desc, struct json_object *ro
 	return identity->error;
 }
 
-static void put_json(struct json_object **json)
-{
-	json_object_put(*json);
-}
-
 /* Rows by their identity, for the caller to put; NULL = no memory. */
 static struct json_object *index_rows(const struct object_desc *desc, struct json_object *rows)
 {
-	struct json_object *index cleanup(put_json) = json_object_new_object();
+	struct json_object *index cleanup_json = json_object_new_object();
 	const size_t nr = rows ? json_object_array_length(rows) : 0;
 
 	for (size_t i = 0; index && i < nr; i++) {
@@ -220,7 +216,7 @@ static double rate_of(const struct field_desc *field, struct json_object *row,
 static int find_rates(const struct object_top *top, struct json_object *rows, int64_t elapsed_ns,
 		      double *ret_rates)
 {
-	struct json_object *index cleanup(put_json) = index_rows(top->desc, top->rows);
+	struct json_object *index cleanup_json = index_rows(top->desc, top->rows);
 	const size_t nr_fields = top->desc->nr_fields;
 
 	if (!index)

@@ -17,6 +17,7 @@
 #include "format/view_objects.h"
 #include "format/view_private.h"
 #include "format/views.h"
+#include "lib/json.h"
 #include "page_assets.h"
 
 /* Rows of noise of a large node are thousands, and nearly all of them say nothing. */
@@ -48,11 +49,6 @@ const char page_security_policy[] =
 static size_t count(struct json_object *rows)
 {
 	return json_object_is_type(rows, json_type_array) ? json_object_array_length(rows) : 0;
-}
-
-static void put_json(struct json_object **json)
-{
-	json_object_put(*json);
 }
 
 /* --- choosing rows ---------------------------------------------------------------------------- */
@@ -103,7 +99,7 @@ static int by_rank(const void *left, const void *right)
 static struct json_object *choose(struct json_object *rows, rank_function *rank, size_t max,
 				  size_t *ret_nr)
 {
-	struct json_object *chosen cleanup(put_json) = json_object_new_array();
+	struct json_object *chosen cleanup_json = json_object_new_array();
 	struct ranked_row *ranked cleanup_free = calloc(count(rows) + 1, sizeof(*ranked));
 	size_t nr = 0;
 
@@ -163,7 +159,7 @@ static void append_section(const struct section *section, struct json_object *ro
 {
 	const struct object_desc *desc = page_descs[section->object];
 	size_t nr;
-	struct json_object *chosen cleanup(put_json) =
+	struct json_object *chosen cleanup_json =
 		choose(rows, section->rank, section->rows_max, &nr);
 
 	if (!chosen) {

@@ -49,6 +49,7 @@ static void map_fini(struct page_map *map)
 	free(map->cpus);
 	free(map->owners);
 }
+#define cleanup_map cleanup(map_fini)
 
 static int by_place(const void *left, const void *right)
 {
@@ -183,7 +184,7 @@ static void append_owners(const struct page_map *map, struct text *text)
 
 void page_append_map(struct json_object *cpus, struct text *text)
 {
-	struct page_map map cleanup(map_fini) = {0};
+	struct page_map map cleanup_map = {0};
 
 	if (map_read(cpus, &map)) {
 		text->error = -ENOMEM;

@@ -64,5 +64,6 @@ struct stranger_report {
 
 /* Free the rows. */
 void stranger_report_fini(struct stranger_report *report);
+#define cleanup_stranger_report cleanup(stranger_report_fini)
 
 #endif

@@ -79,7 +79,7 @@ static int decode_mask(const struct yaml_value *map, struct format_error *error,
 int irq_originals_decode(const char *data, size_t len, const char *boot_id,
 			 struct format_error *error, struct irq_table *ret_table)
 {
-	struct irq_table table cleanup(irq_table_fini) = {0};
+	struct irq_table table cleanup_irq_table = {0};
 	struct yaml_tree *tree cleanup_yaml = NULL;
 	const struct yaml_value *masks;
 	int r;

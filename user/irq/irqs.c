@@ -241,7 +241,7 @@ static int restore(const struct irq_place *place, const struct topology *topolog
 		   struct irq_table *table)
 {
 	struct irq_request *request cleanup_free = calloc(1, sizeof(*request));
-	struct irq_report report cleanup(irq_report_fini) = {0};
+	struct irq_report report cleanup_irq_report = {0};
 	int r;
 
 	if (!request)
@@ -263,7 +263,7 @@ int irqs_restore(const struct irqs_options *options, const struct topology *topo
 	int root_fd cleanup_close = open(options->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct irqbalance_told told = {0};
 	const struct irq_place place = {root_fd, options->state_fd, options->boot_id, &told, -1};
-	struct irq_table table cleanup(irq_table_fini) = {0};
+	struct irq_table table cleanup_irq_table = {0};
 	struct format_error error = {0};
 	char sentence[FORMAT_ERROR_TEXT_MAX];
 	int r;

@@ -358,7 +358,7 @@ static int describe_all(const struct irq_pass *pass)
 int irq_pass(const struct irq_place *place, const struct irq_request *request,
 	     struct irq_table *table, struct irq_report *ret_report)
 {
-	struct irq_report report cleanup(irq_report_fini) = {0};
+	struct irq_report report cleanup_irq_report = {0};
 	struct irq_table fresh = {0};
 	struct irq_pass pass = {
 		.place = place,

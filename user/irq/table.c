@@ -325,8 +325,7 @@ static int count_all(int root_fd, const struct cpuset *exclusive, const struct i
 int irq_table_read(int root_fd, const struct cpuset *exclusive, const struct irq_table *known,
 		   struct irq_table *ret_table)
 {
-	struct irq_table table cleanup(irq_table_fini) = {.exclusive =
-								  mask_text(MASK_LIST, exclusive)};
+	struct irq_table table cleanup_irq_table = {.exclusive = mask_text(MASK_LIST, exclusive)};
 	int r = table.exclusive ? 0 : -ENOMEM;
 
 	if (!r)

@@ -49,6 +49,7 @@ struct irq_table {
 };
 
 void irq_table_fini(struct irq_table *table);
+#define cleanup_irq_table cleanup(irq_table_fini)
 /* Add an entry without any list; NULL = no memory. Pointers to others become invalid. */
 struct irq_entry *irq_table_add(struct irq_table *table, enum irq_kind kind, uint32_t number);
 void irq_table_sort(struct irq_table *table);

@@ -114,7 +114,7 @@ static int build_topology(const struct machine_report *report, const struct surv
 static int convert(const struct machine_report *report, hwloc_topology_t hwloc, int root_fd,
 		   bool use_libnuma, struct machine *machine)
 {
-	struct survey survey cleanup(survey_fini) = {0};
+	struct survey survey cleanup_survey = {0};
 	int err = survey_take(hwloc, root_fd, use_libnuma, &survey);
 
 	if (err == -E2BIG)

@@ -18,6 +18,7 @@ struct survey {
 
 /* Free the result of survey_take(); an empty survey is allowed. */
 void survey_fini(struct survey *survey);
+#define cleanup_survey cleanup(survey_fini)
 
 /*
  * `root_fd` >= 0 (live): also use sysfs below it; -1: use hwloc only. `use_libnuma`: use

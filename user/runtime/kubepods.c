@@ -336,12 +336,13 @@ static void whole_node_fini(struct whole_node *snapshot)
 	free(snapshot->calls);
 	free(snapshot->containers);
 }
+#define cleanup_whole_node cleanup(whole_node_fini)
 
 /* What the controller knew does not count any more. */
 static int synchronize(struct kubepods *kubepods)
 {
 	const struct runtime_sink *sink = kubepods->options.sink;
-	struct whole_node snapshot cleanup(whole_node_fini) = {
+	struct whole_node snapshot cleanup_whole_node = {
 		calloc(kubepods->nr_pods + 1, sizeof(*snapshot.pods)),
 		calloc(kubepods->nr_pods + 1, sizeof(*snapshot.specs)),
 		calloc(kubepods->nr + 1, sizeof(*snapshot.calls)),

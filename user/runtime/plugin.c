@@ -282,7 +282,7 @@ void plugin_close(struct plugin *plugin)
 
 int plugin_open(const struct plugin_options *options, struct plugin **ret_plugin)
 {
-	struct plugin *plugin cleanup(plugin_closep) = calloc(1, sizeof(*plugin));
+	struct plugin *plugin cleanup_plugin = calloc(1, sizeof(*plugin));
 	int r;
 
 	if (!plugin)

@@ -66,6 +66,7 @@ int plugin_open(const struct plugin_options *options, struct plugin **ret_plugin
 /* NULL is allowed. The sink is not called any more. */
 void plugin_close(struct plugin *plugin);
 DEFINE_CLEANUP(struct plugin, plugin_closep, plugin_close);
+#define cleanup_plugin cleanup(plugin_closep)
 
 /* Connect now, if it is not connected, instead of after the pause: for a reload. */
 void plugin_connect(struct plugin *plugin);

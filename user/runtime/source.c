@@ -97,6 +97,7 @@ static void read_snapshot_fini(struct read_snapshot *read)
 	free(read->read);
 	free(read->containers);
 }
+#define cleanup_read_snapshot cleanup(read_snapshot_fini)
 
 static size_t find_pod(const struct nri_snapshot *snapshot, const char *id)
 {
@@ -157,7 +158,7 @@ static int read_all(const struct nri_snapshot *snapshot, struct read_snapshot *r
 static void synchronize(void *data, uint32_t request, const struct nri_snapshot *snapshot)
 {
 	struct source *source = data;
-	struct read_snapshot read cleanup(read_snapshot_fini) = {0};
+	struct read_snapshot read cleanup_read_snapshot = {0};
 	int r = read_all(snapshot, &read);
 
 	if (r) {
@@ -308,7 +309,7 @@ void source_close(struct source *source)
 
 int source_open(const struct source_options *options, struct source **ret_source)
 {
-	struct source *source cleanup(source_closep) = calloc(1, sizeof(*source));
+	struct source *source cleanup_source = calloc(1, sizeof(*source));
 	int r;
 
 	if (!source)

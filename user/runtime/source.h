@@ -32,6 +32,7 @@ int source_open(const struct source_options *options, struct source **ret_source
 /* NULL is allowed. */
 void source_close(struct source *source);
 DEFINE_CLEANUP(struct source, source_closep, source_close);
+#define cleanup_source cleanup(source_closep)
 /* As plugin_connect(). */
 void source_connect(struct source *source);
 /* The member of runtime_port. */

@@ -11,17 +11,14 @@
 
 #include "format/views.h"
 #include "lib/cleanup.h"
+#include "lib/json.h"
 
 static void free_response(struct MHD_Response **response)
 {
 	if (*response)
 		MHD_destroy_response(*response);
 }
-
-static void put_json(struct json_object **object)
-{
-	json_object_put(*object);
-}
+#define cleanup_response cleanup(free_response)
 
 static void add_common_headers(struct MHD_Response *response, const char *type)
 {
@@ -43,7 +40,7 @@ static struct MHD_Response *make_response(const char *type, const char *data, si
 enum MHD_Result respond(struct MHD_Connection *connection, unsigned int status, const char *type,
 			const char *data, size_t len)
 {
-	struct MHD_Response *response cleanup(free_response) = make_response(type, data, len);
+	struct MHD_Response *response cleanup_response = make_response(type, data, len);
 
 	return response ? MHD_queue_response(connection, status, response) : MHD_NO;
 }
@@ -63,7 +60,7 @@ struct MHD_Response *respond_make_text(const char *type, char *data, size_t len)
 struct MHD_Response *respond_make_page(const char *security_policy, const char *data, size_t len,
 				       void (*free_data)(void *self), void *self)
 {
-	struct MHD_Response *response cleanup(free_response) =
+	struct MHD_Response *response cleanup_response =
 		MHD_create_response_from_buffer_with_free_callback_cls(len, (void *)(uintptr_t)data,
 								       free_data, self);
 
@@ -88,8 +85,8 @@ enum MHD_Result respond_method(struct MHD_Connection *connection, const char *me
 			       const char *allowed)
 {
 	char message[64];
-	struct MHD_Response *response cleanup(free_response) = NULL;
-	struct json_object *body cleanup(put_json) = NULL;
+	struct MHD_Response *response cleanup_response = NULL;
+	struct json_object *body cleanup_json = NULL;
 	const char *text;
 
 	snprintf(message, sizeof(message), "%.16s is not supported: use %s", method, allowed);
@@ -114,7 +111,7 @@ enum MHD_Result respond_json(struct MHD_Connection *connection, unsigned int sta
 enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned int status,
 			      const char *format, ...)
 {
-	struct json_object *body cleanup(put_json) = NULL;
+	struct json_object *body cleanup_json = NULL;
 	char message[512];
 	va_list args;
 

@@ -15,6 +15,7 @@
 
 #include "format/views.h"
 #include "lib/file.h"
+#include "lib/json.h"
 #include "lib/log.h"
 #include "serve/metrics_copies.h"
 #include "serve/page_copies.h"
@@ -84,11 +85,6 @@ struct http_request {
  * time to say why.
  */
 #define SUSPENDED_LEAST_USEC 1000000ULL
-
-static void put_json(struct json_object **object)
-{
-	json_object_put(*object);
-}
 
 /* libmicrohttpd leaves the body of an answer to HEAD out. */
 static bool is_read(const char *method)
@@ -162,7 +158,7 @@ static int peer_of(struct MHD_Connection *connection, struct ucred *ret_peer)
 static enum MHD_Result answer_query(struct server *server, struct MHD_Connection *connection,
 				    const char *object)
 {
-	struct json_object *reply cleanup(put_json) = NULL;
+	struct json_object *reply cleanup_json = NULL;
 	int r = server->faces->query(server->faces->self, object, &reply);
 
 	if (r == -ENOENT)
@@ -250,9 +246,9 @@ static enum MHD_Result answer_command(struct server *server, struct MHD_Connecti
 				      const char *path, struct http_request *pending,
 				      pid_t peer_pid)
 {
-	struct json_object *request cleanup(put_json) = NULL;
+	struct json_object *request cleanup_json = NULL;
 	const struct text *body = &pending->body;
-	struct json_object *reply cleanup(put_json) = NULL;
+	struct json_object *reply cleanup_json = NULL;
 	unsigned int status = MHD_HTTP_OK;
 	const char *slash = strchr(path, '/'), *error;
 	char object[64];

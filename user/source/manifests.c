@@ -99,6 +99,7 @@ static void report_fini(struct report *report)
 	free(report->items);
 	free(report->pods);
 }
+#define cleanup_report cleanup(report_fini)
 
 static int add_item(struct report *report, const struct entry *entry, uint32_t index)
 {
@@ -245,7 +246,7 @@ static int refuse_excess(struct report *report, struct item **sorted)
 
 static int send_report(struct manifests *manifests, bool complete)
 {
-	struct report report cleanup(report_fini) = {0};
+	struct report report cleanup_report = {0};
 	struct item **sorted cleanup_free = NULL;
 	int err = collect(manifests->table, &report);
 

@@ -181,7 +181,7 @@ static int decode_affinity(const struct yaml_value *map, struct format_error *er
 int stranger_saved_decode(const char *data, size_t len, const char *boot_id,
 			  struct format_error *error, struct stranger_table *ret_table)
 {
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
 	struct yaml_tree *tree cleanup_yaml = NULL;
 	const struct yaml_value *affinities;
 	int r;
@@ -269,7 +269,7 @@ static bool has_earlier(const struct stranger_note *note)
 
 int stranger_note_open(int dir_fd, const char *boot_id, struct stranger_note **ret_note)
 {
-	struct stranger_note *note cleanup(stranger_note_closep) = NULL;
+	struct stranger_note *note cleanup_stranger_note = NULL;
 	int fd cleanup_close = dir_fd < 0 ? -1
 					  : openat(dir_fd, PINFOLD_STRANGERS_NOTE,
 						   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -393,8 +393,8 @@ static int add_noted(struct stranger_table *table, const struct stranger_table *
 int stranger_saved_load(int dir_fd, const char *boot_id, struct format_error *error,
 			struct stranger_table *ret_table)
 {
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
-	struct stranger_table note cleanup(stranger_table_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
+	struct stranger_table note cleanup_stranger_table = {0};
 	int r;
 
 	if (dir_fd < 0)

@@ -37,6 +37,7 @@ struct stranger_note;
 int stranger_note_open(int dir_fd, const char *boot_id, struct stranger_note **ret_note);
 void stranger_note_close(struct stranger_note *note);
 DEFINE_CLEANUP(struct stranger_note, stranger_note_closep, stranger_note_close);
+#define cleanup_stranger_note cleanup(stranger_note_closep)
 /* -EBUSY: there is an earlier note, or no page; -EFBIG: its sets are too long for the page. */
 int stranger_note_write(struct stranger_note *note, const struct stranger_task *task);
 void stranger_note_drop(struct stranger_note *note);

@@ -333,8 +333,8 @@ int strangers_restore(const struct strangers_options *options, const struct topo
 					     options->calls ? options->calls
 							    : &affinity_system_calls};
 	struct stranger_request *request cleanup_free = calloc(1, sizeof(*request));
-	struct stranger_table table cleanup(stranger_table_fini) = {0};
-	struct stranger_report report cleanup(stranger_report_fini) = {0};
+	struct stranger_table table cleanup_stranger_table = {0};
+	struct stranger_report report cleanup_stranger_report = {0};
 	int r;
 
 	if (!request)

@@ -49,6 +49,7 @@ struct stranger_table {
 };
 
 void stranger_table_fini(struct stranger_table *table);
+#define cleanup_stranger_table cleanup(stranger_table_fini)
 /* Add a task without any data; NULL = no memory. Pointers to others become invalid. */
 struct stranger_task *stranger_table_add(struct stranger_table *table);
 /*

@@ -655,8 +655,8 @@ uint64_t stranger_thread_time_ns(void)
 int stranger_walk(const struct stranger_place *place, const struct stranger_request *request,
 		  struct stranger_table *table, struct stranger_report *ret_report)
 {
-	struct stranger_report report cleanup(stranger_report_fini) = {0};
-	struct stranger_table now cleanup(stranger_table_fini) = {0};
+	struct stranger_report report cleanup_stranger_report = {0};
+	struct stranger_table now cleanup_stranger_table = {0};
 	const uint64_t begun_ns = stranger_thread_time_ns();
 	struct stranger_walk walk = {
 		.place = place,

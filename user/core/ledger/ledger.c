@@ -47,11 +47,12 @@ static void free_pod(struct ledger_pod *pod)
 	free(pod);
 }
 DEFINE_CLEANUP(struct ledger_pod, free_podp, free_pod);
+#define cleanup_ledger_pod cleanup(free_podp)
 
 /* It can be written, whatever `pod` is: each of its sets has a place of its own. */
 static struct ledger_pod *copy_pod(const struct ledger_pod *pod)
 {
-	struct ledger_pod *copy cleanup(free_podp) = malloc(sizeof(*copy));
+	struct ledger_pod *copy cleanup_ledger_pod = malloc(sizeof(*copy));
 
 	if (!copy)
 		return NULL;
@@ -391,7 +392,7 @@ static int insert_pod(struct ledger *ledger, struct ledger_pod *pod)
 
 struct ledger_pod *ledger_new_pod(struct ledger *ledger, const struct pod_spec *spec)
 {
-	struct ledger_pod *pod cleanup(free_podp) = calloc(1, sizeof(*pod));
+	struct ledger_pod *pod cleanup_ledger_pod = calloc(1, sizeof(*pod));
 
 	if (!pod)
 		return NULL;
@@ -615,7 +616,7 @@ static void fill_baselines(struct ledger_pod *pod)
 static int restore_pod(struct ledger *ledger, const struct ledger_pod *given, char *error,
 		       size_t error_size)
 {
-	struct ledger_pod *pod cleanup(free_podp) = copy_pod(given);
+	struct ledger_pod *pod cleanup_ledger_pod = copy_pod(given);
 	struct cpuset *held;
 	int r;
 

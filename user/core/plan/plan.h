@@ -74,6 +74,7 @@ struct group_tree {
 void group_fini(struct group *group);
 /* Free the groups with what they own; the tree is empty afterwards. */
 void group_tree_fini(struct group_tree *tree);
+#define cleanup_tree cleanup(group_tree_fini)
 /* Append an empty group with a copy of the path, shorter than GROUP_PATH_MAX. NULL = no memory. */
 struct group *group_tree_add(struct group_tree *tree, enum group_role role, const char *path);
 /* Remove a group and its whole subtree from the tree. */
@@ -164,6 +165,7 @@ struct plan {
 
 /* Free the steps with their values. */
 void plan_fini(struct plan *plan);
+#define cleanup_plan cleanup(plan_fini)
 /*
  * Compute the steps in this order: remove empty groups that are not desired; create
  * groups, parents first; add memory nodes; move CPU sets; drop memory nodes; write
