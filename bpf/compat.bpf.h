@@ -6,6 +6,8 @@
 #ifndef COMPAT_BPF_H
 #define COMPAT_BPF_H
 
+#include <arch.h>
+
 /* linux/magic.h, linux/stat.h, linux/fs.h, linux/sched.h: constants that BTF does not contain. */
 #define CGROUP2_SUPER_MAGIC  0x63677270
 #define BPF_FS_MAGIC	     0xcafe4a11
@@ -83,27 +85,17 @@ static __always_inline struct cgroup *migration_of(struct task_struct *task)
 	return to ? BPF_CORE_READ(to, dfl_cgrp) : NULL;
 }
 
-#define NR_WRITE_AMD64 1
-#define NR_WRITE_ARM64 64
-
 /*
  * The bytes that the current task passes to write(2), the one system call it is in; false for any other
- * call. Registers differ between processors.
+ * call.
  */
 static __always_inline bool find_written(const char **ret_bytes, __u64 *ret_nr)
 {
 	void *registers = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	struct pt_regs___amd64 *amd64 = registers;
-	struct pt_regs___arm64 *arm64 = registers;
 
-	if (bpf_core_field_exists(amd64->orig_ax)) {
-		*ret_bytes = (const char *)BPF_CORE_READ(amd64, si);
-		*ret_nr = BPF_CORE_READ(amd64, dx);
-		return BPF_CORE_READ(amd64, orig_ax) == NR_WRITE_AMD64;
-	}
-	*ret_bytes = (const char *)BPF_CORE_READ(arm64, regs[1]);
-	*ret_nr = BPF_CORE_READ(arm64, regs[2]);
-	return BPF_CORE_READ(arm64, regs[8]) == NR_WRITE_ARM64;
+	*ret_bytes = (const char *)arch_call_argument_2(registers);
+	*ret_nr = arch_call_argument_3(registers);
+	return arch_call_number(registers) == ARCH_NR_WRITE;
 }
 
 /* The mount that the system has in place of `mnt`, which is a part of it. */

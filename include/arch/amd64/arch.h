@@ -30,6 +30,28 @@ static __always_inline void arch_order_loads(__u32 *word)
 {
 	barrier();
 }
+
+/* The number of write(2). */
+#define ARCH_NR_WRITE 1
+
+/*
+ * What a task hands over with its system call. `registers` are those of bpf_task_pt_regs(); the
+ * libbpf headers come before this one.
+ */
+static __always_inline __u64 arch_call_number(void *registers)
+{
+	return BPF_CORE_READ((struct pt_regs___amd64 *)registers, orig_ax);
+}
+
+static __always_inline __u64 arch_call_argument_2(void *registers)
+{
+	return BPF_CORE_READ((struct pt_regs___amd64 *)registers, si);
+}
+
+static __always_inline __u64 arch_call_argument_3(void *registers)
+{
+	return BPF_CORE_READ((struct pt_regs___amd64 *)registers, dx);
+}
 #else
 /*
  * For a loop that waits: the core gives its other thread more time, and an emulator that runs all

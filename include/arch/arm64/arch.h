@@ -38,6 +38,28 @@ static __always_inline void arch_order_loads(__u32 *word)
 
 	barrier_var(before);
 }
+
+/* The number of write(2). */
+#define ARCH_NR_WRITE 64
+
+/*
+ * What a task hands over with its system call. `registers` are those of bpf_task_pt_regs(); the
+ * libbpf headers come before this one.
+ */
+static __always_inline __u64 arch_call_number(void *registers)
+{
+	return BPF_CORE_READ((struct pt_regs___arm64 *)registers, regs[8]);
+}
+
+static __always_inline __u64 arch_call_argument_2(void *registers)
+{
+	return BPF_CORE_READ((struct pt_regs___arm64 *)registers, regs[1]);
+}
+
+static __always_inline __u64 arch_call_argument_3(void *registers)
+{
+	return BPF_CORE_READ((struct pt_regs___arm64 *)registers, regs[2]);
+}
 #else
 /*
  * For a loop that waits: the core gives its other thread more time, and an emulator that runs all
