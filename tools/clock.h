@@ -3,16 +3,12 @@
 #ifndef TOOLS_CLOCK_H
 #define TOOLS_CLOCK_H
 
-#include <stdint.h>
-#include <time.h>
+#include "lib/clock.h"
 
-/* By CLOCK_MONOTONIC. */
+/* By CLOCK_MONOTONIC; signed, because what is left of a deadline may be negative. */
 static inline int64_t clock_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)(clock_monotonic_ns() / 1000000);
 }
 
 #endif

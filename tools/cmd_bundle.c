@@ -19,6 +19,7 @@
 #include "clock.h"
 #include "gather.h"
 #include "inspect.h"
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "redact.h"
 #include "snapshot.h"
@@ -660,14 +661,12 @@ static void usual_name(char *name, size_t size)
 static int make(struct session *session, const char *file)
 {
 	struct support_bundle *bundle cleanup_bundle = calloc(1, sizeof(*bundle));
-	struct timespec now;
 	int r = 0;
 
 	if (!bundle)
 		return out_no_memory(session);
-	clock_gettime(CLOCK_REALTIME, &now);
 	bundle->session = session;
-	bundle->created_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	bundle->created_ns = clock_read_ns(CLOCK_REALTIME);
 	if (!(session->options.flags & OPTION_NO_REDACT)) {
 		bundle->redaction = redaction_new();
 		if (!bundle->redaction)

@@ -12,6 +12,7 @@
 #include <pinfold/release.h>
 
 #include "format/words.h"
+#include "lib/clock.h"
 #include "lib/fdinfo.h"
 #include "lib/file.h"
 #include "pins.h"
@@ -45,13 +46,11 @@ static void write_heartbeat(struct session *session, struct text *text)
 	char *path cleanup_free = pins_path(session, "maps/guard_heartbeat");
 	int fd cleanup_close = path ? bpf_obj_get(path) : -1;
 	const __u32 key = 0;
-	struct timespec now;
 	__u64 beat_ns, now_ns;
 
-	if (fd < 0 || bpf_map_lookup_elem(fd, &key, &beat_ns) || !beat_ns ||
-	    clock_gettime(CLOCK_MONOTONIC, &now))
+	if (fd < 0 || bpf_map_lookup_elem(fd, &key, &beat_ns) || !beat_ns)
 		return;
-	now_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
+	now_ns = clock_monotonic_ns();
 	if (now_ns >= beat_ns)
 		text_printf(text, "the agent's last heartbeat was %llu s ago\n",
 			    (unsigned long long)((now_ns - beat_ns) / 1000000000ULL));

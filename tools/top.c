@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "format/object_top.h"
+#include "lib/clock.h"
 #include "live.h"
 
 #define NS_PER_SECOND 1000000000LL
@@ -25,14 +26,6 @@ static void view_fini(struct view *view)
 	text_fini(&view->keys);
 }
 #define cleanup_view cleanup(view_fini)
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_SECOND + now.tv_nsec;
-}
 
 static bool pod_wanted(struct json_object *item, const void *ref)
 {
@@ -75,7 +68,7 @@ static int take(struct live *live, struct session *session)
 		return r;
 	some = view->is_one ? json_filter(all, view->rows->is_wanted, &view->ref)
 			    : json_object_get(all);
-	if (!some || object_top_take(&view->top, some, now_ns()))
+	if (!some || object_top_take(&view->top, some, (int64_t)clock_monotonic_ns()))
 		return out_no_memory(session);
 	/* it may have some the next time */
 	if (view->is_one && !json_object_array_length(some))

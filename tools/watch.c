@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "inspect.h"
+#include "lib/clock.h"
 #include "terminal.h"
 
 #define PAUSE_MS 1000
@@ -55,12 +56,8 @@ static int show(struct follower *follower, const struct object_desc *desc, struc
 static int note(struct follower *follower, enum watch_note watch, int64_t nr_lost,
 		const char *detail)
 {
-	struct timespec now;
-	struct json_object *json cleanup_json = NULL;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	json = view_watch(&(struct view_watch){
-		.time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
+	struct json_object *json cleanup_json = view_watch(&(struct view_watch){
+		.time_ns = clock_read_ns(CLOCK_REALTIME),
 		.watch = watch,
 		.nr_lost = nr_lost,
 		.detail = detail,

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "lib/clock.h"
+
 #define BENCH_SAMPLES	301
 #define BENCH_SAMPLE_NS 100000	   /* a sample lasts at least this long */
 #define BENCH_TOTAL_NS	2000000000 /* then fewer samples, at least BENCH_LEAST */
@@ -19,10 +21,7 @@
 
 static inline uint64_t bench_now_ns(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static inline int bench_compare(const void *a, const void *b)

@@ -27,6 +27,7 @@
 #include "bench.h"
 #include "bench_controller.h"
 #include "ctl/store.h"
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/worker.h"
 #include "runtime/source.h"
@@ -49,14 +50,6 @@ static struct controller *controller;
 static struct played_plugin plugin;
 static struct played_container containers[MAX_PODS * NR_PER_POD];
 
-static double now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 /* How long the answer took. */
 static double create(struct played_container *container)
 {
@@ -69,9 +62,9 @@ static double create(struct played_container *container)
 	content.container.state = 0;
 	request.pod = &content.pod;
 	request.container = &content.container;
-	begun_ns = now_ns();
+	begun_ns = (double)clock_monotonic_ns();
 	response = call_plugin(&plugin, "CreateContainer", &request.base);
-	took_ns = now_ns() - begun_ns;
+	took_ns = (double)clock_monotonic_ns() - begun_ns;
 	if (response->status && response->status->code)
 		give_up("refused: %s", response->status->message);
 	nri__response__free_unpacked(response, NULL);

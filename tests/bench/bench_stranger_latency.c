@@ -21,6 +21,7 @@
 
 #include "bench.h"
 #include "bpf/noise.h"
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/log.h"
 #include "lib/worker.h"
@@ -45,14 +46,6 @@ struct scene {
 	unsigned int nr;
 };
 
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* --- the machine, of which only the stranger may be changed --------------------------------------- */
 
 static int get_affinity(void *self, pid_t thread, struct cpuset *ret_cpus)
@@ -71,7 +64,7 @@ static int set_affinity(void *self, pid_t thread, const struct cpuset *cpus)
 	int r = thread == scene->stranger ? affinity_system_calls.set(NULL, thread, cpus) : -EPERM;
 
 	if (!r && !scene->corrected_ns)
-		scene->corrected_ns = clock_ns();
+		scene->corrected_ns = clock_monotonic_ns();
 	return r;
 }
 
@@ -150,7 +143,7 @@ static void on_seen(void *self, const struct noise_stranger *stranger)
 	if ((pid_t)stranger->pid != scene->stranger || scene->seen_ns)
 		return;
 	scene->seen_ns = stranger->time_ns;
-	scene->request.now_ns = clock_ns();
+	scene->request.now_ns = clock_monotonic_ns();
 	scene->port.walk(scene->port.self, &scene->request);
 }
 
@@ -160,7 +153,7 @@ static void on_walked(void *self, int result, struct stranger_report *report)
 
 static void sample(struct scene *scene, sd_event *event)
 {
-	const uint64_t limit_ns = clock_ns() + PATIENCE_US * 1000ULL;
+	const uint64_t limit_ns = clock_monotonic_ns() + PATIENCE_US * 1000ULL;
 	cpu_set_t cpus;
 
 	scene->seen_ns = scene->corrected_ns = 0;
@@ -168,7 +161,7 @@ static void sample(struct scene *scene, sd_event *event)
 	CPU_SET(EXCLUSIVE, &cpus);
 	scene->stranger = start("stranger");
 	sched_setaffinity(scene->stranger, sizeof(cpus), &cpus);
-	while (!(scene->seen_ns && scene->corrected_ns) && clock_ns() < limit_ns)
+	while (!(scene->seen_ns && scene->corrected_ns) && clock_monotonic_ns() < limit_ns)
 		sd_event_run(event, 10000);
 	end(scene->stranger);
 	if (scene->seen_ns && scene->corrected_ns)

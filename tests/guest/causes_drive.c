@@ -25,6 +25,7 @@
 #include "../bpf/switch_log.h"
 #include "../lib/places.h"
 #include "bpf/observe.h"
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/log.h"
 #include "switch_log.skel.h"
@@ -238,14 +239,6 @@ static struct task tasks[MAX_TASKS];
 static int nr_tasks;
 static uint8_t task_of[MAX_PIDS]; /* index + 1 */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 static void pause_us(unsigned int us)
 {
 	const struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000L};
@@ -298,9 +291,9 @@ static void work(const struct crowd *crowd)
 	if (crowd->writes)
 		fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	for (;;) {
-		uint64_t end = now_ns() + crowd->run_us * 1000ULL;
+		uint64_t end = clock_monotonic_ns() + crowd->run_us * 1000ULL;
 
-		while (!crowd->run_us || now_ns() < end)
+		while (!crowd->run_us || clock_monotonic_ns() < end)
 			;
 		if (crowd->sleep_us)
 			pause_us(crowd->sleep_us);

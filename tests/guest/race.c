@@ -28,6 +28,8 @@
 
 #include <arch.h>
 
+#include "lib/clock.h"
+
 #define NR_HAMMERS   2
 #define UNDONE_NS    60000000000ULL
 #define WAKE_LEAST   50000L /* ns between two tries, at least */
@@ -43,14 +45,6 @@ static struct {
 	atomic_bool ends;
 	atomic_long tries_left, denied, passed;
 } race;
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static _Noreturn void die(const char *what)
 {
@@ -153,14 +147,14 @@ static bool has_value(const char *value, char ret_found[64])
 static uint64_t wait_for_good(char ret_found[64])
 {
 	const struct timespec rest = {.tv_nsec = 5000000};
-	uint64_t since = now_ns();
+	uint64_t since = clock_monotonic_ns();
 
 	while (!has_value(race.good, ret_found)) {
-		if (now_ns() - since >= UNDONE_NS)
+		if (clock_monotonic_ns() - since >= UNDONE_NS)
 			return UNDONE_NS;
 		nanosleep(&rest, NULL);
 	}
-	return now_ns() - since;
+	return clock_monotonic_ns() - since;
 }
 
 static void run(long tries)

@@ -23,6 +23,7 @@
 #include "../lib/fake_pressure.h"
 #include "../lib/fake_resident.h"
 #include "../unit/controller_scene.h"
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "serve/server.h"
 
@@ -71,14 +72,6 @@ static const struct {
 
 static struct controller *controller;
 static uint64_t started_ns;
-
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* A counter that began BASE_S ago, in hundredths of what there is. */
 static uint64_t grown(uint64_t percent)
@@ -133,7 +126,7 @@ static int live_metrics(void *self, bool openmetrics, struct text *out)
 {
 	const struct faces_port *faces = controller_faces(controller);
 
-	fake->now_ns = started_ns + SPEED * (clock_ns() - started_ns);
+	fake->now_ns = started_ns + SPEED * (clock_monotonic_ns() - started_ns);
 	for (uint32_t i = 0; i < fake_noise.nr_entries; i++)
 		fake_noise.entries[i].total_ns = grown(NOISE_PERCENT);
 	for (int kind = 0; kind < PRESSURE_KIND_NR; kind++)
@@ -179,7 +172,7 @@ static void make_node(void)
 	kernel.latency = moving_latency;
 	kernel.programs = moving_programs;
 	kernel.events_lost = moving_losses;
-	started_ns = fake->now_ns = clock_ns();
+	started_ns = fake->now_ns = clock_monotonic_ns();
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
 	fake_pressure.sink = controller_pressure_sink(controller);

@@ -26,6 +26,7 @@
 #include <json-c/json.h>
 
 #include "lib/file.h"
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "serve/server.h"
 
@@ -115,14 +116,6 @@ static inline int fake_command(void *self, uint64_t request, const char *object,
 /* More than a socket's buffers hold, so that a peer who does not read keeps the server waiting. */
 #define LARGE_PAGE (8 * 1024 * 1024)
 
-static inline uint64_t clock_of_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 /* What the text costs to build: so much that it may be answered for as long as possible. */
 #define METRICS_COST_NS 60000000ULL
 
@@ -130,10 +123,10 @@ static inline int fake_metrics(void *self, bool openmetrics, struct text *out)
 {
 	static char filling[LARGE_PAGE];
 	static unsigned int nr_built;
-	const uint64_t begun_ns = clock_of_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t begun_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	if (!openmetrics) {
-		while (clock_of_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns < METRICS_COST_NS)
+		while (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns < METRICS_COST_NS)
 			;
 		text_printf(out, "pinfold_up 1\npinfold_built %u\n", ++nr_built);
 		return out->error;

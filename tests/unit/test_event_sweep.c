@@ -18,6 +18,7 @@
 #include <pinfold/abi.h>
 
 #include "bpf/events.h"
+#include "lib/clock.h"
 
 #define SECOND_NS 1000000000ULL
 
@@ -81,14 +82,6 @@ static void hear(void *self, const struct event_record *event)
 	told.culprit_id = event->culprit_id;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &now), 0);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 static void enter(uint32_t id, uint64_t window_ns, uint32_t suppressed)
 {
 	entries[id].is_there = true;
@@ -116,8 +109,8 @@ static int set_up(void **state)
 /* So that budgets of cgroups that are gone do not leave others without one. */
 static void what_nobody_used_this_second_is_freed(void **state)
 {
-	enter(3, now_ns() - 2 * SECOND_NS, 0);
-	enter(5, now_ns() - 2 * SECOND_NS, 0);
+	enter(3, clock_read_ns(CLOCK_BOOTTIME) - 2 * SECOND_NS, 0);
+	enter(5, clock_read_ns(CLOCK_BOOTTIME) - 2 * SECOND_NS, 0);
 	sweep();
 	assert_int_equal(told.nr, 0);
 	assert_false(entries[3].is_there);
@@ -126,7 +119,7 @@ static void what_nobody_used_this_second_is_freed(void **state)
 
 static void what_was_suppressed_is_reported_then(void **state)
 {
-	enter(4, now_ns() - 2 * SECOND_NS, 12);
+	enter(4, clock_read_ns(CLOCK_BOOTTIME) - 2 * SECOND_NS, 12);
 	sweep();
 	assert_int_equal(told.nr, 1);
 	assert_int_equal(told.sum, 12);
@@ -137,8 +130,8 @@ static void what_was_suppressed_is_reported_then(void **state)
 /* Of one whose second has begun since the agent read the clock, too. */
 static void a_budget_in_use_stays(void **state)
 {
-	enter(3, now_ns(), 12);
-	enter(4, now_ns() + SECOND_NS / 2, 12);
+	enter(3, clock_read_ns(CLOCK_BOOTTIME), 12);
+	enter(4, clock_read_ns(CLOCK_BOOTTIME) + SECOND_NS / 2, 12);
 	sweep();
 	assert_int_equal(told.nr, 0);
 	assert_true(entries[3].is_there);
@@ -151,7 +144,7 @@ static void many_are_reported_by_and_by(void **state)
 	uint32_t sum = 0;
 
 	for (uint32_t id = 1; id <= NR_BUDGETS; id++)
-		enter(id, now_ns() - 2 * SECOND_NS, 1);
+		enter(id, clock_read_ns(CLOCK_BOOTTIME) - 2 * SECOND_NS, 1);
 	sweep();
 	assert_in_range(told.sum, 1, NR_BUDGETS - 1);
 	for (int i = 0; i < 10; i++) {

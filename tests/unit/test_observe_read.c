@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "bpf/observe_maps.h"
+#include "lib/clock.h"
 
 #define CPUS  4
 #define SLOTS 3
@@ -33,14 +34,6 @@ static struct scene {
 	struct observer observer;
 } scene;
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 /* CPUs 0 and 1 on node 0, 2 and 3 on node 1; run queue clocks are 1000 s ahead. */
 #define CLOCK_AHEAD 1000000000000ULL
 
@@ -53,8 +46,8 @@ static int set_up(void **state)
 	for (unsigned int cpu = 0; cpu < CPUS; cpu++) {
 		cpuset_add(&scene.topology.all, cpu);
 		scene.node_of[cpu] = cpu / 2;
-		scene.cpus[cpu].monotonic_ns = now_ns() + cpu * 1000;
-		scene.cpus[cpu].clock = now_ns() + CLOCK_AHEAD;
+		scene.cpus[cpu].monotonic_ns = clock_monotonic_ns() + cpu * 1000;
+		scene.cpus[cpu].clock = clock_monotonic_ns() + CLOCK_AHEAD;
 	}
 	/* this pair was taken with a long break between its two clocks */
 	scene.cpus[3].monotonic_ns += 700000000;
@@ -99,7 +92,7 @@ static struct observe_usage read_usage(void)
 static void run_since(unsigned int cpu, uint64_t ago_ns, uint32_t flags)
 {
 	scene.cpus[cpu].slot = 2 | flags;
-	scene.cpus[cpu].start_clock = now_ns() + CLOCK_AHEAD - ago_ns;
+	scene.cpus[cpu].start_clock = clock_monotonic_ns() + CLOCK_AHEAD - ago_ns;
 }
 
 static void test_sums(void **state)
@@ -213,11 +206,11 @@ static void test_lone_task_has_its_whole_cpu(void **state)
 
 	(void)state;
 	run_since(1, 5000000000ULL, 0);
-	began = now_ns();
+	began = clock_monotonic_ns();
 	first = read_usage().run_ns[1];
 	scene.observer.has_offset = false; /* as after a long time: look for it again */
 	usage = read_usage();
-	passed = now_ns() - began;
+	passed = clock_monotonic_ns() - began;
 	assert_true(usage.run_ns[1] > first);
 	assert_true(usage.run_ns[1] - first <= passed);
 	assert_int_equal(usage.outside_ns[1], 0);

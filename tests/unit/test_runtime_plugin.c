@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "lib/text.h"
+#include "lib/clock.h"
 #include "nri.pb-c.h"
 #include "nri/wire.h"
 #include "runtime/plugin.h"
@@ -463,10 +464,7 @@ static void start_without_synchronize(struct scene *scene)
 
 static uint64_t clock_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return clock_monotonic_ns() / 1000000;
 }
 
 /*

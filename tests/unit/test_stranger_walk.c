@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "format/error.h"
+#include "lib/clock.h"
 #include "refused_calls.h"
 #include "stranger_scene.h"
 
@@ -422,23 +423,15 @@ static void an_opponent_is_shown_when_corrections_begin_to_wait(void **state)
 	}
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * S + (uint64_t)now.tv_nsec;
-}
-
 static void the_report_has_times(void **state)
 {
-	const uint64_t begun = clock_ns(CLOCK_MONOTONIC);
-	uint64_t used = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t begun = clock_read_ns(CLOCK_MONOTONIC);
+	uint64_t used = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	repair("4-5");
-	used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - used;
+	used = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - used;
 	assert_in_range(report.cost_ns, 1, used);
-	assert_in_range(report.wrote_ns, begun, clock_ns(CLOCK_MONOTONIC));
+	assert_in_range(report.wrote_ns, begun, clock_read_ns(CLOCK_MONOTONIC));
 	repair("4-5");
 	assert_int_equal(report.wrote_ns, 0);
 }

@@ -21,6 +21,7 @@
 #include <pinfold/names.h>
 
 #include "http.h"
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/node_name.h"
 #include "object.h"
@@ -102,10 +103,7 @@ static int fail(struct publication *publication, const char *format, ...)
 
 static uint64_t now_s(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec;
+	return clock_monotonic_ns() / CLOCK_NS_PER_S;
 }
 
 /* Between three and five quarters of it, so that the nodes of a cluster do not ask at once. */

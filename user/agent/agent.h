@@ -171,8 +171,6 @@ int manager_open_watchdog(struct agent *agent);
 
 /* --- clock.c, process.c, own_cpus.c, reload.c, loop.c ---------------------------------------------------------------- */
 
-/* Any clock of the kernel, in ns. */
-uint64_t clock_read(clockid_t id);
 /* The clock port, in ns. `self` is not used. */
 uint64_t clock_now(void *self);
 uint64_t clock_wall(void *self);

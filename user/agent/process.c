@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/proc_stat.h"
 
@@ -23,7 +24,8 @@ int process_note_start(struct agent *agent)
 	if (r)
 		return r;
 	since_boot = stat.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
-	agent->started_ns = clock_read(CLOCK_REALTIME) - clock_read(CLOCK_BOOTTIME) + since_boot;
+	agent->started_ns =
+		clock_read_ns(CLOCK_REALTIME) - clock_read_ns(CLOCK_BOOTTIME) + since_boot;
 	return 0;
 }
 
@@ -66,7 +68,7 @@ int process_usage(void *self, struct process_usage *ret_usage)
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return -errno;
 	usage.max_fds = limit.rlim_cur;
-	usage.cpu_ns = clock_read(CLOCK_PROCESS_CPUTIME_ID);
+	usage.cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	*ret_usage = usage;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include "bpf/bpf_loader.h"
 #include "bpf/links.h"
 #include "bpf/meta.h"
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/log.h"
 
@@ -79,10 +80,7 @@ static void say_object(struct bpf_objects *objects, enum bpf_object_id id, int e
 
 static uint64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return clock_monotonic_ns() / 1000000;
 }
 
 static void say_duration(const char *what, uint64_t begin_ms)

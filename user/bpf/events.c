@@ -11,6 +11,7 @@
 #include <pinfold/abi.h>
 
 #include "bpf/events.h"
+#include "lib/clock.h"
 #include "lib/text.h"
 
 /* Cgroups whose suppressed events one sweep reports; the rest follow with the next sweep. */
@@ -237,15 +238,12 @@ static bool take_suppressed(const struct event_reader *reader, __u64 cgroup, __u
 
 void events_sweep(struct event_reader *reader)
 {
-	struct timespec now;
-	__u64 cgroup, next, now_ns, taken[SWEEP_MAX];
+	const __u64 now_ns = clock_read_ns(CLOCK_BOOTTIME);
+	__u64 cgroup, next, taken[SWEEP_MAX];
 	__u32 counts[SWEEP_MAX];
 	uint32_t nr = 0;
 	bool first = true;
 
-	if (clock_gettime(CLOCK_BOOTTIME, &now))
-		return;
-	now_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
 	while (nr < SWEEP_MAX &&
 	       !bpf_map_get_next_key(reader->setup.budgets_fd, first ? NULL : &cgroup, &next)) {
 		/* deleting the current key would restart the walk, so advance before deleting */

@@ -17,6 +17,7 @@
 #include "bpf/inventory.h"
 #include "bpf/noise.h"
 #include "bpf/noise_siblings.h"
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/worker.h"
 #include "noise.skel.h"
@@ -405,14 +406,6 @@ static void copy_cpu(const struct noise_cpu *shown, struct noise_cpu *ret_cpu)
 	}
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* The time of an interrupt that has not ended yet, which is in none of the sums. */
 static int64_t open_interrupt_ns(const struct noise_cpu *cpu, int64_t now_ns)
 {
@@ -468,7 +461,7 @@ static void name_softirqs(struct noise_cpu *cpu)
 static uint32_t read_sibling(const struct noise_counter *counter, uint32_t cpu, uint32_t i,
 			     struct noise_entry *ret_entries)
 {
-	const uint64_t then_ns = clock_ns() - SETTLED_NS;
+	const uint64_t then_ns = clock_monotonic_ns() - SETTLED_NS;
 	const struct noise_cpu *owned = &counter->cpus[cpu];
 	const uint32_t index = noise_siblings_index(&counter->siblings, cpu, i);
 	const uint32_t number = counter->siblings.shares[cpu].number;
@@ -490,7 +483,7 @@ static int read_cpu(void *self, uint32_t cpu, uint64_t cgroup_id, struct noise_e
 		    uint32_t *ret_nr)
 {
 	struct noise_counter *counter = self;
-	const int64_t now_ns = (int64_t)clock_ns();
+	const int64_t now_ns = (int64_t)clock_monotonic_ns();
 	struct noise_cpu copy;
 	uint32_t nr = 0;
 

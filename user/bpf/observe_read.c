@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "bpf/observe_maps.h"
+#include "lib/clock.h"
 
 /* Two switches can fall into one read; hundreds mean that the CPU's record is broken. */
 #define READ_TRIES 200
@@ -20,14 +21,6 @@
 #define OFFSET_VALID_NS 100000000ULL
 /* The clocks drift apart; pairs much older than the newest are of no use. */
 #define PAIR_AGE_NS 5000000000ULL
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t load(const uint64_t *word)
 {
@@ -155,7 +148,7 @@ static uint64_t open_ns(const struct observer *observer, const struct sample *sa
 
 	if (!sample->open || !observer->has_offset)
 		return 0;
-	now_clock = (int64_t)monotonic_ns() - observer->offset_ns;
+	now_clock = (int64_t)clock_monotonic_ns() - observer->offset_ns;
 	return now_clock > (int64_t)sample->start_clock ? (uint64_t)now_clock - sample->start_clock
 							: 0;
 }
@@ -324,7 +317,7 @@ int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_
 	usage.run_local_ns = shown->settled_local_ns;
 	usage.run_remote_ns = shown->settled_remote_ns;
 	left = observer->given.floors;
-	refresh_offset(observer, monotonic_ns());
+	refresh_offset(observer, clock_monotonic_ns());
 	for (uint32_t cpu = 0; cpu < usage.nr_cpus; cpu++) {
 		const bool has_floor = at < shown->nr_floors && shown->floors[at].cpu == cpu;
 		const struct observe_floor floor = has_floor ? shown->floors[at++]

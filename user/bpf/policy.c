@@ -17,6 +17,7 @@
 #include "bpf/fitting.h"
 #include "bpf/in_force.h"
 #include "bpf/policy.h"
+#include "lib/clock.h"
 #include "lib/proc_stat.h"
 
 int policy_read(const struct policy_maps *maps, struct guard_config *ret_config)
@@ -455,13 +456,9 @@ static void count_outage(struct heartbeat *heartbeat, uint64_t pause_ns, uint64_
 int policy_heartbeat(const struct policy_maps *maps, uint64_t expiry_ns,
 		     struct heartbeat *heartbeat)
 {
-	struct timespec now;
-	__u64 now_ns, before_ns;
+	__u64 now_ns = clock_monotonic_ns(), before_ns;
 	__u32 zero = 0;
 
-	if (clock_gettime(CLOCK_MONOTONIC, &now))
-		return -errno;
-	now_ns = (__u64)now.tv_sec * 1000000000ULL + (__u64)now.tv_nsec;
 	if (bpf_map_lookup_elem(maps->heartbeat, &zero, &before_ns))
 		before_ns = 0;
 	if (bpf_map_update_elem(maps->heartbeat, &zero, &now_ns, BPF_ANY))

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 
 void lease_init(struct lease *lease)
@@ -39,10 +40,7 @@ static void set_deadline(struct lease *lease, uint64_t until_ns)
 
 static uint64_t from_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec + LEASE_NS;
+	return clock_monotonic_ns() + LEASE_NS;
 }
 
 void lease_begin(struct lease *lease)

@@ -8,6 +8,7 @@
 
 #include "cgroup/failure.h"
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 
 #define JOB_WAIT_USEC  5000000
 #define CALL_WAIT_USEC 5000000
@@ -170,19 +171,11 @@ int systemd_new_call(struct systemd_session *session, const char *method,
 					      BUS_MANAGER, method);
 }
 
-static uint64_t monotonic_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* Wait until the job that `reply` names has ended. -ECANCELED if it did not succeed. */
 static int await_job(struct systemd_session *session, sd_bus_message *reply, const char *unit,
 		     char *error)
 {
-	uint64_t deadline = monotonic_usec() + JOB_WAIT_USEC;
+	uint64_t deadline = clock_monotonic_usec() + JOB_WAIT_USEC;
 	const char *job;
 	int err = sd_bus_message_read(reply, "o", &job);
 
@@ -191,7 +184,7 @@ static int await_job(struct systemd_session *session, sd_bus_message *reply, con
 	snprintf(session->job, sizeof(session->job), "%s", job);
 	session->job_result[0] = '\0';
 	while (!session->job_result[0]) {
-		uint64_t now = monotonic_usec();
+		uint64_t now = clock_monotonic_usec();
 
 		err = sd_bus_process(session->bus, NULL);
 		if (err < 0)

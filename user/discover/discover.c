@@ -12,6 +12,7 @@
 #include <pinfold/names.h>
 
 #include "discover/scan.h"
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/log.h"
 #include "lib/text.h"
@@ -45,14 +46,6 @@ struct discover {
 	struct scan_kept kept[SCAN_FILE_NR]; /* between two scans */
 };
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* --- the end of a scan ------------------------------------------------------------------------ */
 
 static void tell_watch(struct discover *discover, int error)
@@ -84,7 +77,7 @@ static void end_scan(struct node_scan *scan, int result)
 	struct discover *discover = scan->discover;
 
 	discover->is_scanning = false;
-	discover->ended_usec = now_usec();
+	discover->ended_usec = clock_monotonic_usec();
 	discover->took_usec = discover->ended_usec - discover->began_usec;
 	move_kept(discover->kept, scan->kept);
 	tell_watch(discover, scan->watch_error);
@@ -116,9 +109,10 @@ static void scan_soon(struct discover *discover)
 	sd_event_source_get_enabled(discover->settle, &enabled);
 	if (enabled != SD_EVENT_OFF)
 		return;
-	sd_event_source_set_time_relative(discover->settle,
-					  discover_pause_usec(discover->took_usec,
-							      now_usec() - discover->ended_usec));
+	sd_event_source_set_time_relative(
+		discover->settle,
+		discover_pause_usec(discover->took_usec,
+				    clock_monotonic_usec() - discover->ended_usec));
 	sd_event_source_set_enabled(discover->settle, SD_EVENT_ONESHOT);
 }
 
@@ -158,7 +152,7 @@ static int start_scan(struct discover *discover)
 	};
 	move_kept(scan->kept, discover->kept);
 	discover->is_scanning = true;
-	discover->began_usec = now_usec();
+	discover->began_usec = clock_monotonic_usec();
 	r = worker_run(discover->pool, SCAN_KEY, &scan->job);
 	if (r == -EINPROGRESS)
 		return 0;

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/file.h"
 
 /* Enough for jobs that format CPU lists and talk to sd-bus. */
@@ -369,22 +370,14 @@ int worker_begin(struct worker_pool *pool, const char *key, struct worker_job *j
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 int worker_await(struct worker_pool *pool, const char *key, uint64_t limit_ns)
 {
-	const uint64_t begin = now_ns();
+	const uint64_t begin = clock_monotonic_ns();
 
 	while (worker_is_busy(pool, key)) {
 		struct pollfd fds[] = {{.fd = pool->event_fd, .events = POLLIN},
 				       {.fd = pool->stop_fd, .events = POLLIN}};
-		const uint64_t passed = now_ns() - begin;
+		const uint64_t passed = clock_monotonic_ns() - begin;
 		struct timespec left;
 
 		if (passed >= limit_ns)

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/log.h"
 #include "lib/text.h"
@@ -47,10 +48,7 @@ uint64_t plugin_pause_ns(uint32_t nr_failures)
 /* Not the loop's time, which is that of its last wake: an answer may be late because of the loop. */
 static uint64_t now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+	return clock_monotonic_ns();
 }
 
 /* UINT64_MAX = never, as the session says it. */

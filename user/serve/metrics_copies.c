@@ -8,16 +8,9 @@
 
 #include "format/exposition.h"
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/text.h"
 #include "serve/respond.h"
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static void drop(struct MHD_Response **response)
 {
@@ -57,11 +50,11 @@ enum MHD_Result metrics_copies_answer(struct metrics_copies *copies,
 				      const struct faces_port *faces, bool openmetrics)
 {
 	struct MHD_Response **latest = &copies->formats[openmetrics].response, *response;
-	const uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t begun_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t age_ns;
 	int r;
 
-	if (*latest && clock_ns(CLOCK_MONOTONIC) < copies->formats[openmetrics].fresh_until_ns)
+	if (*latest && clock_read_ns(CLOCK_MONOTONIC) < copies->formats[openmetrics].fresh_until_ns)
 		return MHD_queue_response(connection, MHD_HTTP_OK, *latest);
 	r = build(faces, openmetrics, &response);
 	if (r)
@@ -70,9 +63,9 @@ enum MHD_Result metrics_copies_answer(struct metrics_copies *copies,
 	drop(latest);
 	*latest = response;
 	/* Time in which something else ran is nobody's cost. */
-	age_ns = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns) * (METRICS_SHARE - 1);
+	age_ns = (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns) * (METRICS_SHARE - 1);
 	copies->formats[openmetrics].fresh_until_ns =
-		clock_ns(CLOCK_MONOTONIC) +
+		clock_read_ns(CLOCK_MONOTONIC) +
 		(age_ns < METRICS_AGE_MAX_NS ? age_ns : METRICS_AGE_MAX_NS);
 	return MHD_queue_response(connection, MHD_HTTP_OK, response);
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "format/views.h"
+#include "lib/clock.h"
 #include "lib/file.h"
 #include "lib/json.h"
 #include "lib/log.h"
@@ -209,14 +210,6 @@ static struct peer *peer_at(struct MHD_Connection *connection)
 	return info ? info->socket_context : NULL;
 }
 
-static uint64_t clock_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 static enum MHD_Result suspend(struct MHD_Connection *connection, struct http_request *request)
 {
 	request->peer = peer_at(connection);
@@ -236,7 +229,7 @@ static void resume(const struct listener *listener, struct http_request *request
 		   unsigned int status, struct json_object *answer)
 {
 	request->peer->suspended = NULL;
-	request->peer->deadline_usec = clock_usec() + listener->timeout_usec;
+	request->peer->deadline_usec = clock_monotonic_usec() + listener->timeout_usec;
 	request->status = status;
 	request->answer = answer;
 	MHD_resume_connection(request->connection);
@@ -462,7 +455,7 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 		return;
 	}
 	peer->fd = info->connect_fd;
-	peer->deadline_usec = clock_usec() + listener->timeout_usec;
+	peer->deadline_usec = clock_monotonic_usec() + listener->timeout_usec;
 	len = sizeof(peer->address);
 	if (getpeername(peer->fd, (struct sockaddr *)&peer->address, &len))
 		peer->address.ss_family = AF_UNSPEC; /* gone already; its end is read next */
@@ -496,7 +489,7 @@ static uint64_t deadline_of(const struct listener *listener, const struct peer *
 /* Ends those whose time is over; the next deadline of the others, or UINT64_MAX. */
 static uint64_t end_late_peers(struct listener *listener)
 {
-	uint64_t now = clock_usec(), next = UINT64_MAX;
+	uint64_t now = clock_monotonic_usec(), next = UINT64_MAX;
 
 	for (struct peer *peer = listener->peers; peer; peer = peer->next) {
 		if (peer->ended)
@@ -520,7 +513,7 @@ static void run_daemon(struct listener *listener)
 	MHD_run(listener->daemon);
 	due_usec = end_late_peers(listener);
 	if (MHD_get_timeout(listener->daemon, &timeout_ms) == MHD_YES) {
-		own_usec = clock_usec() + timeout_ms * 1000;
+		own_usec = clock_monotonic_usec() + timeout_ms * 1000;
 		due_usec = own_usec < due_usec ? own_usec : due_usec;
 	}
 	sd_event_source_set_time(listener->timer, due_usec);

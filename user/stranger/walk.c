@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "stranger/saved.h"
 #include "stranger/walk_private.h"
@@ -449,14 +450,6 @@ static void note_written(struct stranger_walk *walk, struct stranger_task *task)
 		task->state = STRANGER_STATE_CONTENDED;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 void stranger_walk_put(struct stranger_walk *walk, struct stranger_task *task)
 {
 	const struct affinity_calls *calls = walk->place->calls;
@@ -466,7 +459,7 @@ void stranger_walk_put(struct stranger_walk *walk, struct stranger_task *task)
 	if (task->target == task->new_original)
 		widen_to_all(walk, &cpus);
 	r = calls->set(calls->self, task->thread, &cpus);
-	walk->report->wrote_ns = now_ns();
+	walk->report->wrote_ns = clock_monotonic_ns();
 	if (!r && has_joined(walk, task)) {
 		fill_all(&cpus);
 		calls->set(calls->self, task->thread, &cpus);
@@ -646,10 +639,7 @@ static int describe_all(const struct stranger_walk *walk)
 
 uint64_t stranger_thread_time_ns(void)
 {
-	struct timespec used;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * 1000000000ULL + (uint64_t)used.tv_nsec;
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 int stranger_walk(const struct stranger_place *place, const struct stranger_request *request,
