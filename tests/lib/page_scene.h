@@ -164,7 +164,8 @@ static inline struct json_object *page_scene_map(const struct page_scene_size *s
 static inline struct json_object *page_scene_pods(const struct page_scene_size *size)
 {
 	struct view_pod *rows = calloc(size->pods + 1, sizeof(*rows));
-	static const char *const states[] = {"running", "running", "waiting", "failed"};
+	static const enum pod_condition states[] = {CONDITION_RUNNING, CONDITION_RUNNING,
+						    CONDITION_WAITING, CONDITION_FAILED};
 	struct json_object *json;
 
 	if (!rows)
@@ -172,7 +173,7 @@ static inline struct json_object *page_scene_pods(const struct page_scene_size *
 	for (uint32_t i = 0; i < size->pods; i++) {
 		const bool is_exclusive = page_scene_is_exclusive(size, i);
 		const uint32_t first = page_scene_first_cpu(i);
-		const char *state = states[i % 40 < ARRAY_SIZE(states) ? i % 40 : 0];
+		const enum pod_condition state = states[i % 40 < ARRAY_SIZE(states) ? i % 40 : 0];
 
 		rows[i] = (struct view_pod){
 			.namespace = "shop",
@@ -189,9 +190,9 @@ static inline struct json_object *page_scene_pods(const struct page_scene_size *
 			.cpu_limit_mcpu = is_exclusive ? 4000 : -1,
 			.memory_request_bytes = 256 << 20,
 			.memory_limit_bytes = is_exclusive ? 256 << 20 : -1,
-			.detail = strcmp(state, "running") ? "cpuset.cpus could not be written: "
-							     "Device or resource busy"
-							   : NULL,
+			.detail = state != CONDITION_RUNNING ? "cpuset.cpus could not be written: "
+							       "Device or resource busy"
+							     : NULL,
 		};
 	}
 	json = object_json(&view_pod_desc, rows, size->pods);

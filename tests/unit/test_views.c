@@ -169,8 +169,9 @@ static void pods_and_containers_say_what_is_held(void **state)
 static void pods_say_what_keeps_them_from_running(void **state)
 {
 	const struct stage *stage = *state;
-	const struct pod_problem problems[] = {{"uid-nobody", "failed", "not this one"},
-					       {"uid-db", "failed", "its cgroup cannot be made"}};
+	const struct pod_problem problems[] = {{"uid-nobody", CONDITION_FAILED, "not this one"},
+					       {"uid-db", CONDITION_FAILED,
+						"its cgroup cannot be made"}};
 	const struct pods_observed observed = {.problems = problems,
 					       .nr_problems = ARRAY_SIZE(problems)};
 	struct json_object *pods = view_pods(stage->ledger, &observed);

@@ -319,7 +319,7 @@ static void write_readiness(struct controller *controller, struct exposition *pa
 	exposition_count(page, NO_LABELS, ctl_is_ready(controller, reason, sizeof(reason)));
 	exposition_family(page, &metric_families.pods);
 	for (enum pod_condition i = 0; i < CONDITION_NR; i++)
-		exposition_count(page, LABELS({"state", ready_condition_name(i)}), nr[i]);
+		exposition_count(page, LABELS({"state", pod_condition_name(i)}), nr[i]);
 	write_findings(&controller->findings, page);
 }
 

@@ -287,21 +287,10 @@ static void write_latencies(const struct pod_usage *sums, uint32_t nr, struct ex
 
 static void write_waits(const struct measured *row, struct exposition *page)
 {
-	static const char *const causes[WAIT_CAUSE_NR] = {
-		[WAIT_OWN_QUOTA] = "own_quota",
-		[WAIT_OWN_CONTAINER] = "own_container",
-		[WAIT_POD_SIBLING] = "pod_sibling",
-		[WAIT_OTHER_POD] = "other_pod",
-		[WAIT_HOST] = "host",
-		[WAIT_KERNEL] = "kernel",
-		[WAIT_IDLE] = "idle",
-		[WAIT_UNATTRIBUTED] = "unattributed",
-	};
-
 	for (enum wait_cause cause = 0; cause < WAIT_CAUSE_NR; cause++)
 		exposition_seconds(page,
 				   POD_LABELS(row, {"container", row->container},
-					      {"cause", causes[cause]}),
+					      {"cause", wait_cause_name(cause)}),
 				   row->usage.wait_ns[cause]);
 }
 

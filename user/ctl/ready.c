@@ -106,17 +106,6 @@ enum pod_condition ctl_pod_condition(const struct controller *controller,
 	return find_problem(controller, pod, why);
 }
 
-const char *ready_condition_name(enum pod_condition condition)
-{
-	static const char *const names[CONDITION_NR] = {
-		[CONDITION_RUNNING] = "running", [CONDITION_ENDING] = "ending",
-		[CONDITION_WAITING] = "waiting", [CONDITION_FAILED] = "failed",
-		[CONDITION_UNKNOWN] = "unknown",
-	};
-
-	return names[condition];
-}
-
 /*
  * Is this pod not enforced, or is that unknown? The row gives the reason and borrows the pod's
  * uid.
@@ -129,7 +118,7 @@ static bool find_pod_problem(const struct controller *controller, const struct l
 	if (condition == CONDITION_RUNNING)
 		return false;
 	ret_problem->uid = pod->spec->uid;
-	ret_problem->state = ready_condition_name(condition);
+	ret_problem->condition = condition;
 	return true;
 }
 

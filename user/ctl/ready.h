@@ -8,20 +8,9 @@
 
 #include "core/ledger/ledger.h"
 #include "format/views.h"
+#include "format/words.h"
 
 struct controller;
-
-/* The state of a pod in `pinfold pod show` and the metrics. */
-enum pod_condition {
-	CONDITION_RUNNING,
-	CONDITION_ENDING,
-	CONDITION_WAITING,
-	CONDITION_FAILED,
-	CONDITION_UNKNOWN,
-	CONDITION_NR
-};
-/* "running", "ending", … */
-const char *ready_condition_name(enum pod_condition condition);
 
 /* Never CONDITION_NR. A pod that ends is ENDING whatever became of its cgroups. */
 enum pod_condition ctl_pod_condition(const struct controller *controller,

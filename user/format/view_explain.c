@@ -567,7 +567,7 @@ static void fill_pod(struct view_explain *row, const struct explained_pod *subje
 	row->uid = pod->spec->uid;
 	row->outcome = "admitted";
 	row->qos = qos_class_name(pod->qos);
-	row->state = problem ? problem->state : pod_state_name(pod->state);
+	row->state = pod_condition_name(condition_of(pod, problem));
 	row->grant = summary_of(subject);
 	row->detail = given(problem ? problem->detail : pod->detail);
 	row->bubble = pod->has_bubble ? pod->bubble : NULL;

@@ -94,7 +94,8 @@ struct view_node {
 struct view_pod {
 	const char *namespace, *name;
 	enum qos_class qos;
-	const char *state, *scope, *uid;
+	enum pod_condition state;
+	const char *scope, *uid;
 	const struct cpuset *bubble, *exclusive, *pool, *held;
 	int64_t cpu_request_mcpu, cpu_limit_mcpu, memory_request_bytes, memory_limit_bytes;
 	const char *detail;

@@ -38,13 +38,13 @@ static const struct field_desc pod_fields[] = {
 	TEXT(view_pod, namespace, "pod", HEAD, "Namespace of the pod."),
 	TEXT(view_pod, name, NULL, HEAD | BARE | SLASH, "Name of the pod."),
 	ENUM(view_pod, qos, NULL, HEAD, "QoS class.", qos_class_name, QOS_NR),
-	WORD(view_pod, state, NULL, HEAD,
+	ENUM(view_pod, state, NULL, HEAD,
 	     "ending: its source dropped it, but its processes still hold their CPUs; waiting: "
 	     "its cgroups are not made yet, or a step waits in the kernel or for the CPUs of "
 	     "another pod; failed: its cgroups could not be set to the grant, and the agent "
 	     "tries again; unknown: they cannot be read. Only a running agent reports the last "
 	     "three.",
-	     "running", "ending", "waiting", "failed", "unknown"),
+	     pod_condition_name, CONDITION_NR),
 	WORD(view_pod, scope, NULL, HEAD,
 	     "Whether it holds one bubble or its containers hold CPUs separately.", "pod",
 	     "container"),
@@ -132,6 +132,13 @@ static struct container_use_row use_row_of(struct arena *arena, const struct led
 	return container_use_row_of(arena, &subject, use_of(observed, pod->spec->uid, spec->name));
 }
 
+enum pod_condition condition_of(const struct ledger_pod *pod, const struct pod_problem *problem)
+{
+	if (problem)
+		return problem->condition;
+	return pod->state == POD_ENDING ? CONDITION_ENDING : CONDITION_RUNNING;
+}
+
 static void fill_pod(struct arena *arena, const struct ledger *ledger, const struct ledger_pod *pod,
 		     const struct pods_observed *observed, struct view_pod *row)
 {
@@ -143,7 +150,7 @@ static void fill_pod(struct arena *arena, const struct ledger *ledger, const str
 		.namespace = pod->spec->namespace,
 		.name = pod->spec->name,
 		.qos = pod->qos,
-		.state = problem ? problem->state : pod_state_name(pod->state),
+		.state = condition_of(pod, problem),
 		.scope = pod->has_bubble ? "pod" : "container",
 		.uid = pod->spec->uid,
 		.bubble = pod->has_bubble ? pod->bubble : NULL,

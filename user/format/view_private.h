@@ -99,6 +99,8 @@ const struct cpuset *grant_mems(struct arena *arena, const struct ledger *ledger
 /* What keeps this pod from being held; NULL = nothing, or it is ending, which says more. */
 const struct pod_problem *problem_of(const struct ledger_pod *pod,
 				     const struct pod_problem *problems, size_t nr_problems);
+/* NULL = the pod is held. */
+enum pod_condition condition_of(const struct ledger_pod *pod, const struct pod_problem *problem);
 
 static inline uint32_t count_containers(const struct ledger *ledger)
 {

@@ -88,19 +88,16 @@ static double percent(int64_t part_ns, int64_t whole_ns)
 	return (double)part_ns * 100 / (double)whole_ns;
 }
 
+/* "own quota" */
+static void append_cause(struct text *text, enum wait_cause cause)
+{
+	for (const char *at = wait_cause_name(cause); *at; at++)
+		text_printf(text, "%c", *at == '_' ? ' ' : *at);
+}
+
 /* The largest part first; what would read 0.00% is left out. */
 static void append_causes(struct text *text, const struct container_use_row *row)
 {
-	static const char *const names[WAIT_CAUSE_NR] = {
-		[WAIT_OWN_QUOTA] = "own quota",
-		[WAIT_OWN_CONTAINER] = "own container",
-		[WAIT_POD_SIBLING] = "pod sibling",
-		[WAIT_OTHER_POD] = "other pod",
-		[WAIT_HOST] = "host",
-		[WAIT_KERNEL] = "kernel",
-		[WAIT_IDLE] = "idle",
-		[WAIT_UNATTRIBUTED] = "unattributed",
-	};
 	const int64_t wanted_ns = row->run_ns + row->wait_ns;
 	bool is_done[WAIT_CAUSE_NR] = {false};
 
@@ -114,8 +111,9 @@ static void append_causes(struct text *text, const struct container_use_row *row
 		is_done[largest] = true;
 		if (percent(row->cause_ns[largest], wanted_ns) < 0.005)
 			return;
-		text_printf(text, "%s %s %.2f%%", nr ? "," : ":", names[largest],
-			    percent(row->cause_ns[largest], wanted_ns));
+		text_printf(text, "%s ", nr ? "," : ":");
+		append_cause(text, (enum wait_cause)largest);
+		text_printf(text, " %.2f%%", percent(row->cause_ns[largest], wanted_ns));
 	}
 }
 

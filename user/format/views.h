@@ -25,6 +25,7 @@
 #include "core/plan/plan.h"
 #include "format/object.h"
 #include "format/rows.h"
+#include "format/words.h"
 
 struct config;
 /* format/event.h */
@@ -92,8 +93,8 @@ struct json_object *view_numas(const struct ledger *ledger, const struct topolog
 /* A pod of the ledger that is not held as decided, or of which nobody can tell. */
 struct pod_problem {
 	const char *uid;
-	const char *state; /* "waiting", "failed" or "unknown", in the place of "running" */
-	char detail[ROW_DETAIL_MAX]; /* why, in a sentence */
+	enum pod_condition condition; /* WAITING, FAILED or UNKNOWN, in the place of RUNNING */
+	char detail[ROW_DETAIL_MAX];  /* why, in a sentence */
 };
 
 /* Whether it is known what a container ran and waited, and if not, why. */

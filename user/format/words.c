@@ -116,6 +116,38 @@ const char *drift_cause_name(enum drift_cause cause)
 	return names[cause];
 }
 
+const char *wait_cause_name(enum wait_cause cause)
+{
+	static const char *const names[] = {
+		[WAIT_OWN_QUOTA] = "own_quota",
+		[WAIT_OWN_CONTAINER] = "own_container",
+		[WAIT_POD_SIBLING] = "pod_sibling",
+		[WAIT_OTHER_POD] = "other_pod",
+		[WAIT_HOST] = "host",
+		[WAIT_KERNEL] = "kernel",
+		[WAIT_IDLE] = "idle",
+		[WAIT_UNATTRIBUTED] = "unattributed",
+	};
+	_Static_assert(ARRAY_SIZE(names) == WAIT_CAUSE_NR, "a name for each cause");
+
+	return names[cause];
+}
+
+const char *pod_condition_name(enum pod_condition condition)
+{
+	static const char *const problems[CONDITION_NR] = {
+		[CONDITION_WAITING] = "waiting",
+		[CONDITION_FAILED] = "failed",
+		[CONDITION_UNKNOWN] = "unknown",
+	};
+
+	if (condition == CONDITION_RUNNING)
+		return pod_state_name(POD_RUNNING);
+	if (condition == CONDITION_ENDING)
+		return pod_state_name(POD_ENDING);
+	return problems[condition];
+}
+
 const char *noise_source_name(enum noise_source source)
 {
 	static const char *const names[NOISE_SOURCE_NR] = {

@@ -23,6 +23,16 @@ enum agent_action {
 	ACTION_WORDS_NR
 };
 
+/* The state of a pod as it is reported: its state in the ledger, or what keeps it from being held. */
+enum pod_condition {
+	CONDITION_RUNNING,
+	CONDITION_ENDING,
+	CONDITION_WAITING,
+	CONDITION_FAILED,
+	CONDITION_UNKNOWN,
+	CONDITION_NR
+};
+
 /* Who changed a managed file, judged by where the process lives. */
 enum drift_cause {
 	CAUSE_UNKNOWN,
@@ -51,6 +61,10 @@ const char *guard_mode_name(uint32_t mode);
 /* "cpus" for cpuset.cpus, "quota" for cpu.max. */
 const char *attribute_name(enum group_file file);
 const char *drift_cause_name(enum drift_cause cause);
+/* "own_quota", as in the keys of the JSON and the labels of the metrics */
+const char *wait_cause_name(enum wait_cause cause);
+/* "waiting"; what both have in common is called as by pod_state_name() */
+const char *pod_condition_name(enum pod_condition condition);
 /* "hardirq", "host_task" */
 const char *noise_source_name(enum noise_source source);
 /* "allowed", "steered" */

@@ -53,17 +53,10 @@ static enum cpu_result take_on_nodes(const struct cpu_manager *manager, const st
 		[TAKE_TOO_MANY] = CPU_ACCOUNTING_TOO_MANY,
 		[TAKE_HANG] = CPU_HANG,
 	};
-	const struct cpu_options *policy = &manager->policy->cpu_options;
-	struct take_options options = {
-		.compatibility = manager->policy->compatibility,
-		.sorting = policy->distribute_across_cores ? TAKE_SPREAD : TAKE_PACKED,
-		.uncore = policy->prefer_uncore && !policy->distribute_across_numa,
-		.group = policy->full_pcpus_only ? manager->topology->cpus_per_core : 1,
-		.min_nodes = min_nodes,
-		.by_socket = policy->align_by_socket,
-	};
+	struct take_options options = take_options_of(manager->policy, manager->topology);
 
-	if (policy->distribute_across_numa)
+	options.min_nodes = min_nodes;
+	if (manager->policy->cpu_options.distribute_across_numa)
 		return results[take_distributed(manager->topology, free, nr, &options, ret_cpus)];
 	return results[take_packed(manager->topology, free, nr, &options, ret_cpus)];
 }

@@ -32,15 +32,9 @@ static enum take_status take_by_policy(const struct cpu_manager *manager, const 
 				       const struct cpuset *pool, uint32_t nr,
 				       struct cpuset *ret_cpus)
 {
-	const struct cpu_options *policy = &manager->policy->cpu_options;
-	const struct take_options options = {
-		.sorting = policy->distribute_across_cores ? TAKE_SPREAD : TAKE_PACKED,
-		.uncore = policy->prefer_uncore && !policy->distribute_across_numa,
-		.group = policy->full_pcpus_only ? manager->topology->cpus_per_core : 1,
-		.by_socket = policy->align_by_socket,
-	};
+	const struct take_options options = take_options_of(manager->policy, manager->topology);
 
-	if (policy->distribute_across_numa &&
+	if (manager->policy->cpu_options.distribute_across_numa &&
 	    take_distributed_near(manager->topology, held, pool, nr, &options, ret_cpus) == TAKE_OK)
 		return TAKE_OK;
 	return take_packed_near(manager->topology, held, pool, nr, &options, ret_cpus);

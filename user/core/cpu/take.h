@@ -56,6 +56,9 @@ struct take_options {
 	bool by_socket;
 };
 
+/* What the policy demands of each take on this machine; `min_nodes` is 0. */
+struct take_options take_options_of(const struct policy *policy, const struct topology *topology);
+
 enum take_status {
 	TAKE_OK,
 	TAKE_NOT_ENOUGH, /* fewer free CPUs than requested */

@@ -6,6 +6,19 @@
  */
 #include "core/cpu/take_private.h"
 
+struct take_options take_options_of(const struct policy *policy, const struct topology *topology)
+{
+	const struct cpu_options *cpus = &policy->cpu_options;
+
+	return (struct take_options){
+		.compatibility = policy->compatibility,
+		.sorting = cpus->distribute_across_cores ? TAKE_SPREAD : TAKE_PACKED,
+		.uncore = cpus->prefer_uncore && !cpus->distribute_across_numa,
+		.group = cpus->full_pcpus_only ? topology->cpus_per_core : 1,
+		.by_socket = cpus->align_by_socket,
+	};
+}
+
 /*
  * Take part of one uncore cache: either all of the lowest cores that can hold the need,
  * or nothing. With an odd need at most one sibling is left out.
