@@ -279,7 +279,7 @@ static void gather_metrics(struct support_bundle *bundle)
 
 	if (!member)
 		return;
-	page = json_object_object_get(member->json, "metrics"); /* key: of out_text() */
+	page = json_object_object_get(member->json, KEY_METRICS);
 	if (!page)
 		return;
 	text_append(&member->text, json_object_get_string(page));

@@ -67,7 +67,7 @@ static int show_config(struct session *session, const struct guard_config *confi
 	write_heartbeat(session, &text);
 	if (text.error)
 		return out_no_memory(session);
-	return out_text(session, "guard", text.data);
+	return out_text(session, "guard", text.data); /* key: of a text, which has no table */
 }
 
 static int guard_show(struct session *session, int argc, char **argv)

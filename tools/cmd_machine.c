@@ -273,7 +273,9 @@ static int numa_distance(struct session *session, int argc, char **argv)
 			"the distances between NUMA nodes are not known: the firmware has no "
 			"table of them, or the topology was described without it");
 	draw_distances(nodes, &text);
-	return text.error ? out_no_memory(session) : out_text(session, "distances", text.data);
+	if (text.error)
+		return out_no_memory(session);
+	return out_text(session, "distances", text.data); /* key: of a text, which has no table */
 }
 
 static const struct command numa_commands[] = {

@@ -57,7 +57,7 @@ static int metrics_show(struct session *session, int argc, char **argv)
 		return out_no_memory(session);
 	if (argc && !text.len)
 		return no_metric(session, argv[1]);
-	return out_text(session, "metrics", text.data ? text.data : "");
+	return out_text(session, KEY_METRICS, text.data ? text.data : "");
 }
 
 static int metrics_list(struct session *session, int argc, char **argv)

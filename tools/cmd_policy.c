@@ -147,7 +147,7 @@ static int state_dump(struct session *session, int argc, char **argv)
 	if (r)
 		return r;
 	if (!session->options.json)
-		return out_text(session, "state", data);
+		return out_text(session, "state", data); /* key: not used without -j */
 	session->result = json_tokener_parse(data);
 	session->has_result = true;
 	if (!session->result)

@@ -266,7 +266,7 @@ struct json_object *gather_kernel(void)
 		return object;
 	if (!add_text(object, "sysname", name.sysname) &&
 	    !add_text(object, "release", name.release) &&
-	    !add_text(object, "version", name.version) &&
+	    !add_text(object, "version", name.version) && /* key: of uname(2) */
 	    !add_text(object, "machine", name.machine))
 		return object;
 	json_object_put(object);

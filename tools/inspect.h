@@ -106,6 +106,8 @@ extern const struct noun noun_node, noun_cpu, noun_numa, noun_pod, noun_containe
 
 /* Takes `json`; NULL = no memory, reported. Returns STATUS_DONE or STATUS_FAILED. */
 int out_object(struct session *session, const struct object_desc *desc, struct json_object *json);
+/* The page of metrics as a text, which support bundles read again. */
+#define KEY_METRICS "metrics" /* key: of a text, which has no table */
 /* Text as it is in plain mode; {key: text} in JSON mode. */
 int out_text(struct session *session, const char *key, const char *string);
 /* JSON null; in plain mode nothing. */

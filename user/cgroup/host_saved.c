@@ -11,6 +11,8 @@
 #include "lib/file.h"
 #include "lib/text.h"
 
+/* keys: of the file of the host's cgroups */
+
 /* --- the table ----------------------------------------------------------------------------------- */
 
 void host_table_fini(struct host_table *table)

@@ -13,6 +13,8 @@
 #include "format/yaml.h"
 #include "lib/file.h"
 
+/* keys: of the file of what cgroups had before */
+
 void originals_fini(struct originals *originals)
 {
 	for (uint32_t i = 0; i < originals->nr; i++)

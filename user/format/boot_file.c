@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+/* keys: of the files that hold what the machine had before, one for each boot */
+
 #define BOOT_FILE_VERSION 1
 
 void boot_file_begin(struct emitter *emitter, struct text *out, const char *boot_id,

@@ -11,6 +11,8 @@
 
 #include "core/quantity.h"
 
+/* keys: of a file that describes a machine, which a person may write */
+
 #define CPU_COLUMNS 5
 
 struct facts {

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* keys: of NodeResourceTopology, which Kubernetes defines */
+
 #define ZONE_NAME_MAX 24
 
 static void write_zone_name(char name[ZONE_NAME_MAX], const struct topology_node *node)

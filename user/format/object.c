@@ -14,6 +14,8 @@
 
 #include "core/cpuset.h"
 
+#define SCHEMA_TYPE "type" /* key: of JSON Schema */
+
 static struct json_object *checked(struct json_object *json, bool *failed)
 {
 	*failed |= !json;
@@ -399,7 +401,7 @@ static struct json_object *items_schema(const struct field_desc *field, bool *fa
 	if (field->type == FIELD_LIST)
 		add_object_schema(items, field->object, failed);
 	else
-		add(items, "type", new_string("string", failed), failed);
+		add(items, SCHEMA_TYPE, new_string("string", failed), failed);
 	return items;
 }
 
@@ -410,7 +412,7 @@ static struct json_object *field_schema(const struct field_desc *field, bool *fa
 	if (field->type == FIELD_OBJECT)
 		add_object_schema(schema, field->object, failed);
 	/* replaces the plain "object" of a nested one where null is allowed too */
-	add(schema, "type", type_schema(field, failed), failed);
+	add(schema, SCHEMA_TYPE, type_schema(field, failed), failed);
 	if (field->type == FIELD_CPULIST)
 		add(schema, "pattern",
 		    new_string("^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$", failed), failed);
@@ -451,7 +453,7 @@ static void add_object_schema(struct json_object *schema, const struct object_de
 	struct json_object *properties = new_object(failed), *required = new_array(failed);
 
 	add_properties(desc, properties, required, failed);
-	add(schema, "type", new_string("object", failed), failed);
+	add(schema, SCHEMA_TYPE, new_string("object", failed), failed);
 	add(schema, "properties", properties, failed);
 	add(schema, "required", required, failed);
 }
@@ -465,12 +467,12 @@ struct json_object *object_schema(const struct object_desc *desc)
 	    &failed);
 	add(schema, "title", new_string(desc->name, &failed), &failed);
 	add(schema, "description", new_string(desc->help, &failed), &failed);
-	add(schema, "schema_version",
+	add(schema, "schema_version", /* key: of the schema, as for the object "version" */
 	    checked(json_object_new_int64(PINFOLD_SCHEMA_VERSION), &failed), &failed);
 	if (desc->is_list) {
 		items = new_object(&failed);
 		add_object_schema(items, desc, &failed);
-		add(schema, "type", new_string("array", &failed), &failed);
+		add(schema, SCHEMA_TYPE, new_string("array", &failed), &failed);
 		add(schema, "items", items, &failed);
 	} else {
 		add_object_schema(schema, desc, &failed);

@@ -12,6 +12,8 @@
 
 #include "core/quantity.h"
 
+/* keys: of the state file, which format/state.c writes */
+
 static int read_quantity(const struct yaml_value *value, const char *field,
 			 struct format_error *error, bool milli, int64_t *ret_quantity)
 {

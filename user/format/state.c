@@ -15,6 +15,8 @@
 #include "format/state_private.h"
 #include "lib/hash.h"
 
+/* keys: of the state file, whose versions outlive those of the JSON */
+
 struct writer {
 	struct emitter emitter;
 	const struct ledger *ledger;

@@ -9,6 +9,8 @@
 #include "format/boot_file.h"
 #include "lib/file.h"
 
+/* keys: of the file of original masks */
+
 static const char *const kind_words[IRQ_KIND_NR] = {"default", "workqueues", "interrupt"};
 
 void irq_originals_encode(const struct irq_table *table, const char *boot_id, struct text *out)

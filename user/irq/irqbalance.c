@@ -20,6 +20,8 @@
 #include "lib/proc_stat.h"
 #include "lib/text.h"
 
+/* keys: of the file of what irqbalance was told */
+
 #define ENVIRON_MAX (1U << 20)
 
 #define STATUS_MAX (64U << 10)

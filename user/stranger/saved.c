@@ -13,6 +13,8 @@
 #include "format/boot_file.h"
 #include "lib/file.h"
 
+/* keys: of the file of original affinities */
+
 /* --- writing ------------------------------------------------------------------------------------- */
 
 /* A task in the file, which has one or two of each. */
