@@ -18,6 +18,7 @@
 #include "bench_controller.h"
 #include "core/admit/admit.h"
 #include "format/state.h"
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/text.h"
 #include "lib/worker.h"
@@ -210,10 +211,7 @@ static uint64_t corrected_ns;
 /* Two threads take part and one waits for the other: the time that passes, load included. */
 static uint64_t passing_ns(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+	return clock_monotonic_ns();
 }
 
 static void note_write(const struct step *step)

@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "bench_switch.h"
+#include "lib/clock.h"
 
 enum variant { NONE, EMPTY, OBSERVE, SLOT, RUNQLAT, CPUDIST, PERF, BPFTRACE, NR_VARIANTS };
 
@@ -80,10 +81,7 @@ static void find(struct peer *peer)
 
 static uint64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return clock_monotonic_ns() / 1000000;
 }
 
 static __u32 newest_program(void)

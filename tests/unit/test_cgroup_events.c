@@ -12,6 +12,7 @@
 #include "cgroup/read_tree.h"
 #include "cgroup/watch.h"
 #include "cgroup_scene.h"
+#include "lib/clock.h"
 
 static char changed_path[64], changed_file[64];
 static unsigned int nr_changed;
@@ -83,10 +84,7 @@ static void test_watch(void **state)
 
 static uint64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return clock_monotonic_ns() / 1000000;
 }
 
 /* A process that writes continuously causes at most one report every five milliseconds. */

@@ -18,6 +18,7 @@
 #include <pinfold/abi.h>
 
 #include "cgroup/lease.h"
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "systemd_scene.h"
 
@@ -48,14 +49,6 @@ int clock_gettime(clockid_t clock, struct timespec *ret_time)
 	return r;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* What the guard was told last, and what it answers. */
 static uint64_t until_ns;
 static bool was_realised; /* when the lease ended */
@@ -64,7 +57,7 @@ static int answer;
 /* Noted among the calls, so that the order shows. */
 static int set_lease(void *self, uint64_t deadline_ns)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	assert_ptr_equal(self, &until_ns);
 	until_ns = deadline_ns;

@@ -6,18 +6,11 @@
 #include <string.h>
 
 #include "ctl/internal.h"
+#include "ctl/pressure_report.h"
 #include "format/view_objects.h"
 #include "format/views.h"
 
 #define SECOND_NS 1000000000ULL
-
-static const struct {
-	enum pressure_kind some, full;
-} kinds[PRESSURE_RESOURCE_NR] = {
-	[PRESSURE_CPU] = {PRESSURE_CPU_SOME, PRESSURE_CPU_FULL},
-	[PRESSURE_MEMORY] = {PRESSURE_MEMORY_SOME, PRESSURE_MEMORY_FULL},
-	[PRESSURE_IO] = {PRESSURE_IO_SOME, PRESSURE_IO_FULL},
-};
 
 /* --- groups -------------------------------------------------------------------------------------- */
 
@@ -77,7 +70,8 @@ static struct view_pressure_part view_of(const struct group_pressure *group,
 					 const struct pressure_part *part,
 					 enum pressure_resource resource)
 {
-	const enum pressure_kind some = kinds[resource].some, full = kinds[resource].full;
+	const enum pressure_kind some = pressure_report_kinds[resource].some,
+				 full = pressure_report_kinds[resource].full;
 	const struct pressure_cpus *cpus;
 	struct view_pressure_part view = {
 		.namespace = group->pod->spec->namespace,
@@ -221,8 +215,8 @@ static void fill_second(const struct group_pressure *group,
 		};
 		if (!window_ns)
 			continue;
-		rows[i].some = pressure_cpus_second_share(cpus, kinds[i].some);
-		rows[i].full = pressure_cpus_second_share(cpus, kinds[i].full);
+		rows[i].some = pressure_cpus_second_share(cpus, pressure_report_kinds[i].some);
+		rows[i].full = pressure_cpus_second_share(cpus, pressure_report_kinds[i].full);
 	}
 }
 

@@ -91,22 +91,22 @@ static void fill_waits(const struct controller *controller, const struct group_p
 	row->task_wait_300_ns = task_wait(group, sampled, 300);
 }
 
+const struct pressure_kinds pressure_report_kinds[PRESSURE_RESOURCE_NR] = {
+	[PRESSURE_CPU] = {PRESSURE_CPU_SOME, PRESSURE_CPU_FULL},
+	[PRESSURE_MEMORY] = {PRESSURE_MEMORY_SOME, PRESSURE_MEMORY_FULL},
+	[PRESSURE_IO] = {PRESSURE_IO_SOME, PRESSURE_IO_FULL},
+};
+
 /* One row for each resource; they borrow the remedy, "" = there is none. */
 static void fill_rows(const struct group_pressure *group, const char *remedy,
 		      struct view_pressure rows[PRESSURE_RESOURCE_NR])
 {
-	static const struct {
-		enum pressure_kind some, full;
-	} kinds[PRESSURE_RESOURCE_NR] = {
-		[PRESSURE_CPU] = {PRESSURE_CPU_SOME, PRESSURE_CPU_FULL},
-		[PRESSURE_MEMORY] = {PRESSURE_MEMORY_SOME, PRESSURE_MEMORY_FULL},
-		[PRESSURE_IO] = {PRESSURE_IO_SOME, PRESSURE_IO_FULL},
-	};
 	const struct pressure_track *track = group->track;
 	const bool is_measured = track && track->state == PRESSURE_MEASURED;
 
 	for (int i = 0; i < PRESSURE_RESOURCE_NR; i++) {
-		const enum pressure_kind some = kinds[i].some, full = kinds[i].full;
+		const enum pressure_kind some = pressure_report_kinds[i].some,
+					 full = pressure_report_kinds[i].full;
 
 		rows[i] = (struct view_pressure){
 			.namespace = group->pod->spec->namespace,

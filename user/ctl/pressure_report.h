@@ -3,8 +3,17 @@
 #ifndef CTL_PRESSURE_REPORT_H
 #define CTL_PRESSURE_REPORT_H
 
+#include "ctl/ports.h"
+#include "format/view_objects.h"
+
 struct controller;
 struct json_object;
+
+/* The two figures of a resource: some of its tasks waited for it, or all of them did. */
+struct pressure_kinds {
+	enum pressure_kind some, full;
+};
+extern const struct pressure_kinds pressure_report_kinds[PRESSURE_RESOURCE_NR];
 
 /* The caller owns the result; NULL = no memory. */
 struct json_object *ctl_report_pressure(struct controller *controller);

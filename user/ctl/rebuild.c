@@ -166,12 +166,7 @@ static int fill_pod(const struct finder *finder, const struct group *group, stru
 	const char *uid = group->uid;
 	uint32_t nr = count_containers(finder, uid), at = 0;
 
-	pod->spec = calloc(1, sizeof(*pod->spec));
-	pod->grants = calloc(nr, sizeof(*pod->grants));
-	if (!pod->spec || !pod->grants)
-		return -ENOMEM;
-	pod->spec->containers = calloc(nr, sizeof(*pod->spec->containers));
-	if (!pod->spec->containers)
+	if (ledger_pod_allocate(pod, nr))
 		return -ENOMEM;
 	copy_uid(finder->controller, uid, pod->spec->uid);
 	snprintf(pod->spec->name, sizeof(pod->spec->name), "%s", pod->spec->uid);

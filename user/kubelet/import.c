@@ -263,15 +263,10 @@ static int fill_budget(struct importer *importer, const struct kubelet_entry *bu
 static int fill_pod(struct importer *importer, const struct kubelet_entry *entries, uint32_t nr,
 		    struct ledger_pod *pod)
 {
-	int r;
+	int r = ledger_pod_allocate(pod, nr);
 
-	pod->spec = calloc(1, sizeof(*pod->spec));
-	pod->grants = calloc(nr, sizeof(*pod->grants));
-	if (!pod->spec || !pod->grants)
-		return -ENOMEM;
-	pod->spec->containers = calloc(nr, sizeof(*pod->spec->containers));
-	if (!pod->spec->containers)
-		return -ENOMEM;
+	if (r)
+		return r;
 	snprintf(pod->spec->uid, sizeof(pod->spec->uid), "%s", entries->pod);
 	snprintf(pod->spec->name, sizeof(pod->spec->name), "%s", entries->pod);
 	snprintf(pod->spec->namespace, sizeof(pod->spec->namespace), KUBELET_IMPORT_NAMESPACE);

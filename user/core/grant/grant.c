@@ -38,6 +38,16 @@ static const struct cpuset **set_at(struct ledger_pod *pod, uint32_t at)
 	return (at - POD_SETS) % GRANT_SETS ? &grant->baseline : &grant->cpus;
 }
 
+int ledger_pod_allocate(struct ledger_pod *pod, uint32_t nr)
+{
+	pod->spec = calloc(1, sizeof(*pod->spec));
+	pod->grants = calloc(nr, sizeof(*pod->grants));
+	if (!pod->spec || !pod->grants)
+		return -ENOMEM;
+	pod->spec->containers = calloc(nr, sizeof(*pod->spec->containers));
+	return pod->spec->containers ? 0 : -ENOMEM;
+}
+
 int ledger_pod_own_sets(struct ledger_pod *pod)
 {
 	const uint32_t nr = count_sets(pod);

@@ -83,6 +83,12 @@ struct ledger_pod {
 const struct grant *ledger_find_grant(const struct ledger_pod *pod, const char *container);
 
 /*
+ * Give an empty record a spec and grants with room for `nr` containers, all zero. -ENOMEM: what was
+ * allocated is the record's, and freed with it.
+ */
+must_check int ledger_pod_allocate(struct ledger_pod *pod, uint32_t nr);
+
+/*
  * Give each set of the record and of its grants a place of its own, where ledger_pod_edit() can write
  * it. Keeps their values; a NULL becomes an empty set. What `sets` had before is freed. Call it once
  * more after grants were added. -ENOMEM: nothing changed.
