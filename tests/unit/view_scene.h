@@ -12,6 +12,8 @@
 #include "format/views.h"
 #include "scene.h"
 
+#define POD_DB .namespace = "prod", .pod = "db", .uid = "u1"
+
 static inline int by_name(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
