@@ -19,7 +19,7 @@
 #include "lib/cleanup.h"
 
 DEFINE_CLEANUP(struct bpf_object, bpf_object_closep, bpf_object__close);
-#define cleanup_bpf_object cleanup(bpf_object_closep)
+#define cleanup_object cleanup(bpf_object_closep)
 
 static struct bpf_object *open_guard(void)
 {
@@ -44,7 +44,7 @@ static int path_of(struct bpf_object *object, const struct hook_case *hook, bool
 
 static void others_leave_within_twenty_instructions(void **state)
 {
-	struct bpf_object *object cleanup_bpf_object = open_guard();
+	struct bpf_object *object cleanup_object = open_guard();
 	int nr_bad = 0;
 
 	for (size_t i = 0; i < NR_HOOK_CASES; i++)
@@ -73,7 +73,7 @@ static void each_program_is_counted_or_rare(void **state)
 	static const char *const rare[] = {"mount",   "move_mount", "umount",
 					   "remount", "task_sched", "memory",
 					   "nice",    "ioprio",	    "limit"};
-	struct bpf_object *object cleanup_bpf_object = open_guard();
+	struct bpf_object *object cleanup_object = open_guard();
 	struct bpf_program *program;
 
 	bpf_object__for_each_program (program, object) {
