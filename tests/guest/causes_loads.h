@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Containers of two pods and of the host, and the crowds of tasks that compete in them: what
+ * causes_drive.c measures.
+ */
+#ifndef CAUSES_LOADS_H
+#define CAUSES_LOADS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <pinfold/abi.h>
+
+#include "../bpf/switch_log.h"
+#include "../lib/places.h"
+#include "bpf/observe.h"
+#include "lib/clock.h"
+#include "lib/file.h"
+
+#define GROUP_ROOT  "pinfold-causes-test"
+#define MAX_TASKS   48
+#define MAX_PIDS    (1u << 22)
+#define WINDOW_MS   1500
+#define MOVES_EVERY 20 /* ms */
+
+static struct topology topology;
+static unsigned int first_cpu, second_cpu, driver_cpu;
+static char mount_path[512];
+static bool has_quota;
+static int nr_passed, nr_failed;
+
+static void check(bool holds, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void check(bool holds, const char *format, ...)
+{
+	va_list args;
+
+	holds ? nr_passed++ : nr_failed++;
+	printf("%sok %d - ", holds ? "" : "not ", nr_passed + nr_failed);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout);
+}
+
+/* --- containers ----------------------------------------------------------------------------------- */
+
+enum where { HOST, DATABASE, SIDECAR, OTHER, NR_WHERE };
+
+static struct group {
+	const char *name;
+	uint64_t pod;
+	char path[700];
+	uint64_t id;
+} groups[NR_WHERE] = {
+	[DATABASE] = {.name = "pod/database", .pod = 7},
+	[SIDECAR] = {.name = "pod/sidecar", .pod = 7},
+	[OTHER] = {.name = "other/main", .pod = 8},
+};
+
+static int write_file(const char *directory, const char *name, const char *text)
+{
+	char path[800];
+	int fd cleanup_close = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+static int find_mount(void)
+{
+	FILE *mounts cleanup_file = fopen("/proc/self/mounts", "re");
+	char line[1024], type[64];
+
+	while (mounts && fgets(line, sizeof(line), mounts))
+		if (sscanf(line, "%*s %511s %63s", mount_path, type) == 2 &&
+		    !strcmp(type, "cgroup2"))
+			return 0;
+	return -ENOENT;
+}
+
+static int make_directory(const char *name, char *path, size_t size)
+{
+	snprintf(path, size, "%s/" GROUP_ROOT "%s%s", mount_path, *name ? "/" : "", name);
+	return mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
+}
+
+static int make_groups(void)
+{
+	static const char *const above[] = {"", "pod", "other"};
+	char path[700];
+	int r = 0;
+
+	has_quota = !write_file(mount_path, "cgroup.subtree_control", "+cpu");
+	for (size_t i = 0; !r && i < ARRAY_SIZE(above); i++) {
+		r = make_directory(above[i], path, sizeof(path));
+		if (!r && has_quota)
+			r = write_file(path, "cgroup.subtree_control", "+cpu");
+	}
+	for (int i = DATABASE; !r && i < NR_WHERE; i++) {
+		struct stat status;
+
+		r = make_directory(groups[i].name, groups[i].path, sizeof(groups[i].path));
+		if (!r && stat(groups[i].path, &status))
+			r = -errno;
+		if (!r)
+			groups[i].id = status.st_ino;
+	}
+	return r;
+}
+
+static void remove_groups(void)
+{
+	static const char *const names[] = {"/pod/database", "/pod/sidecar", "/other/main",
+					    "/pod",	     "/other",	     ""};
+	char path[800];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s%s", mount_path, GROUP_ROOT, names[i]);
+		rmdir(path);
+	}
+}
+
+/* --- loads ---------------------------------------------------------------------------------------- */
+
+/* Tasks that are alike: they compute for run_us, then sleep for sleep_us; 0 = they never sleep. */
+struct crowd {
+	enum where where;
+	int nr;
+	unsigned int run_us, sleep_us;
+	enum { ON_FIRST, ON_BOTH, TO_AND_FRO } cpus;
+	int priority; /* of a real-time task; 0 = of a usual one */
+	bool writes;
+	/* Two tasks hand a byte back and forth ROUNDS times; then the one that calls sleeps. */
+	enum { NO_PARTNER, CALLS, ANSWERS } partner;
+};
+
+/* Each is two switches; the observer explains waits across 1,024 of them. */
+#define ROUNDS 200
+
+static const struct load {
+	const char *name;
+	const char *quota; /* cpu.max of DATABASE */
+	struct crowd crowds[6];
+} loads[] = {
+	{.name = "two tasks of one container", .crowds = {{.where = DATABASE, .nr = 2}}},
+	{.name = "own, sibling, other pod, host",
+	 .crowds = {{.where = DATABASE, .nr = 2},
+		    {.where = SIDECAR, .nr = 1},
+		    {.where = OTHER, .nr = 1},
+		    {.where = HOST, .nr = 1}}},
+	{.name = "13 busy tasks",
+	 .crowds = {{.where = DATABASE, .nr = 5},
+		    {.where = SIDECAR, .nr = 4},
+		    {.where = OTHER, .nr = 3},
+		    {.where = HOST, .nr = 1}}},
+	{.name = "short tasks beside busy ones",
+	 .crowds = {{.where = DATABASE, .nr = 4, .run_us = 200, .sleep_us = 1000},
+		    {.where = OTHER, .nr = 3, .run_us = 200, .sleep_us = 1000},
+		    {.where = HOST, .nr = 3, .run_us = 200, .sleep_us = 1000},
+		    {.where = DATABASE, .nr = 1},
+		    {.where = SIDECAR, .nr = 1}}},
+	{.name = "very short tasks",
+	 .crowds = {{.where = DATABASE, .nr = 4, .run_us = 5, .sleep_us = 50},
+		    {.where = SIDECAR, .nr = 4, .run_us = 5, .sleep_us = 50},
+		    {.where = HOST, .nr = 4, .run_us = 5, .sleep_us = 50}}},
+	{.name = "40 busy tasks",
+	 .crowds = {{.where = DATABASE, .nr = 10},
+		    {.where = SIDECAR, .nr = 10},
+		    {.where = OTHER, .nr = 10},
+		    {.where = HOST, .nr = 10}}},
+	{.name = "a real-time task of the host",
+	 .crowds = {{.where = HOST, .nr = 1, .run_us = 500, .sleep_us = 1000, .priority = 10},
+		    {.where = DATABASE, .nr = 2},
+		    {.where = SIDECAR, .nr = 1},
+		    {.where = OTHER, .nr = 1, .run_us = 300, .sleep_us = 700}}},
+	{.name = "writers beside busy tasks",
+	 .crowds = {{.where = DATABASE, .nr = 2, .run_us = 50, .writes = true},
+		    {.where = OTHER, .nr = 1, .run_us = 50, .writes = true},
+		    {.where = SIDECAR, .nr = 2},
+		    {.where = HOST, .nr = 1}}},
+	{.name = "waits across hundreds of switches",
+	 .crowds = {{.where = HOST, .nr = 1, .sleep_us = 5000, .priority = 10, .partner = CALLS},
+		    {.where = OTHER, .nr = 1, .priority = 10, .partner = ANSWERS},
+		    {.where = DATABASE, .nr = 3, .run_us = 50, .sleep_us = 300, .priority = 5}}},
+	{.name = "tasks sent to and fro",
+	 .crowds = {{.where = DATABASE, .nr = 4, .cpus = TO_AND_FRO},
+		    {.where = OTHER, .nr = 3, .cpus = TO_AND_FRO},
+		    {.where = HOST, .nr = 2, .cpus = TO_AND_FRO},
+		    {.where = SIDECAR, .nr = 1, .cpus = ON_BOTH}}},
+	{.name = "tasks on two CPUs as the scheduler likes",
+	 .crowds = {{.where = DATABASE, .nr = 3, .cpus = ON_BOTH},
+		    {.where = DATABASE, .nr = 3, .run_us = 300, .sleep_us = 500, .cpus = ON_BOTH},
+		    {.where = SIDECAR, .nr = 3, .run_us = 50, .sleep_us = 50, .cpus = ON_BOTH},
+		    {.where = OTHER, .nr = 3, .run_us = 1000, .sleep_us = 1000, .cpus = ON_BOTH},
+		    {.where = HOST, .nr = 2, .cpus = ON_BOTH}}},
+	{.name = "short tasks alone",
+	 .crowds = {{.where = DATABASE, .nr = 2, .run_us = 300, .sleep_us = 300},
+		    {.where = HOST, .nr = 2, .run_us = 300, .sleep_us = 300}}},
+	{.name = "a quota beside another pod",
+	 .quota = "30000 100000",
+	 .crowds = {{.where = DATABASE, .nr = 2}, {.where = OTHER, .nr = 1}}},
+	{.name = "a quota alone",
+	 .quota = "20000 100000",
+	 .crowds = {{.where = DATABASE, .nr = 3}}},
+};
+
+struct task {
+	pid_t pid;
+	const struct crowd *crowd;
+	uint64_t run_delay_ns; /* what the model has seen of it */
+	uint32_t cpu;	       /* where it last got a CPU */
+	uint64_t throttled_ns; /* of its queue then */
+	uint64_t waited_ns;    /* on other CPUs, in the wait that goes on */
+	bool was_delayed;      /* it was moved while it slept */
+};
+
+static struct task tasks[MAX_TASKS];
+static int nr_tasks;
+static uint8_t task_of[MAX_PIDS]; /* index + 1 */
+
+static void pause_us(unsigned int us)
+{
+	const struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000L};
+
+	nanosleep(&time, NULL);
+}
+
+static int set_cpus(pid_t pid, unsigned int cpu, bool both)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (both) {
+		CPU_SET(first_cpu, &set);
+		CPU_SET(second_cpu, &set);
+	}
+	return sched_setaffinity(pid, sizeof(set), &set);
+}
+
+static int calls[2], answers[2]; /* pipes */
+
+static void call(const struct crowd *crowd)
+{
+	char byte = 0;
+
+	for (int i = 0; i < ROUNDS; i++)
+		if (write(calls[1], &byte, 1) != 1 || read(answers[0], &byte, 1) != 1)
+			_exit(1);
+	pause_us(crowd->sleep_us);
+}
+
+static void answer(void)
+{
+	char byte;
+
+	if (read(calls[0], &byte, 1) != 1 || write(answers[1], &byte, 1) != 1)
+		_exit(1);
+}
+
+static void work(const struct crowd *crowd)
+{
+	static char block[16384];
+	int fd cleanup_close = -1;
+
+	while (crowd->partner == CALLS)
+		call(crowd);
+	while (crowd->partner == ANSWERS)
+		answer();
+	if (crowd->writes)
+		fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	for (;;) {
+		uint64_t end = clock_monotonic_ns() + crowd->run_us * 1000ULL;
+
+		while (!crowd->run_us || clock_monotonic_ns() < end)
+			;
+		if (crowd->sleep_us)
+			pause_us(crowd->sleep_us);
+		if (fd >= 0 && (pwrite(fd, block, sizeof(block), 0) < 0 || fsync(fd)))
+			_exit(1);
+	}
+}
+
+/* In the child: enter the container, stop, and work when continued. */
+static void be_task(const struct crowd *crowd)
+{
+	const struct sched_param priority = {.sched_priority = crowd->priority};
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", getpid());
+	if ((crowd->where != HOST && write_file(groups[crowd->where].path, "cgroup.procs", text)) ||
+	    set_cpus(0, first_cpu, crowd->cpus == ON_BOTH) ||
+	    (crowd->priority && sched_setscheduler(0, SCHED_FIFO, &priority)))
+		_exit(1);
+	raise(SIGSTOP);
+	work(crowd);
+}
+
+static uint64_t read_run_delay(pid_t pid)
+{
+	char path[64];
+	FILE *file cleanup_file = NULL;
+	unsigned long long ran, delay = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	file = fopen(path, "re");
+	return file && fscanf(file, "%llu %llu", &ran, &delay) == 2 ? delay : 0;
+}
+
+/* Wait until all have stopped, which each does when it has a CPU. */
+static bool await_stop(void)
+{
+	for (int i = 0; i < nr_tasks; i++) {
+		int status;
+
+		if (waitpid(tasks[i].pid, &status, WUNTRACED) != tasks[i].pid ||
+		    !WIFSTOPPED(status))
+			return false;
+	}
+	pause_us(50000); /* and has left it */
+	return true;
+}
+
+static void signal_all(int signal)
+{
+	for (int i = 0; i < nr_tasks; i++)
+		kill(tasks[i].pid, signal);
+}
+
+static bool add_tasks(const struct load *load)
+{
+	nr_tasks = 0;
+	if (pipe2(calls, O_CLOEXEC) || pipe2(answers, O_CLOEXEC))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(load->crowds); i++) {
+		for (int j = 0; j < load->crowds[i].nr; j++) {
+			pid_t pid = fork();
+
+			if (pid == 0) {
+				be_task(&load->crowds[i]);
+				_exit(1);
+			}
+			if (pid < 0 || (uint32_t)pid >= MAX_PIDS)
+				return false;
+			tasks[nr_tasks] = (struct task){.pid = pid, .crowd = &load->crowds[i]};
+			task_of[pid] = (uint8_t)++nr_tasks;
+		}
+	}
+	return await_stop();
+}
+
+static void end_tasks(void)
+{
+	signal_all(SIGKILL);
+	for (int i = 0; i < nr_tasks; i++) {
+		waitpid(tasks[i].pid, NULL, 0);
+		task_of[tasks[i].pid] = 0;
+	}
+	for (int i = 0; i < 2; i++) {
+		close(calls[i]);
+		close(answers[i]);
+	}
+}
+
+static void pass_window(void)
+{
+	for (int i = 0; i < WINDOW_MS / MOVES_EVERY; i++) {
+		pause_us(MOVES_EVERY * 1000);
+		for (int j = 0; j < nr_tasks; j++)
+			if (tasks[j].crowd->cpus == TO_AND_FRO)
+				set_cpus(tasks[j].pid, i % 2 ? first_cpu : second_cpu, false);
+	}
+}
+
+#endif
