@@ -219,8 +219,9 @@ static int ask(const struct support_bundle *bundle, const char *noun, const char
 /* Once: whatever else is asked would wait as long. */
 static void give_up_agent(struct support_bundle *bundle)
 {
-	static const char reason[] = "it did not answer in time, so it was not asked any more; "
-				     "what is here comes from files";
+	static const char reason[] =
+		"it did not answer in time and was not asked again; the bundle "
+		"contains what the files say";
 
 	bundle->is_hung = true;
 	bundle->deadline_ms = clock_ms() + TOTAL_MS;
@@ -406,7 +407,7 @@ static void gather_tree(struct support_bundle *bundle)
 		return;
 	}
 	if (nr_left_out) {
-		snprintf(reason, sizeof(reason), "only %u of %zu cgroups are in it",
+		snprintf(reason, sizeof(reason), "it contains only %u of %zu cgroups",
 			 GATHER_MAX_CGROUPS, GATHER_MAX_CGROUPS + nr_left_out);
 		miss(bundle, "cgroups.json", reason);
 		out_note("cgroups.json: %s", reason);

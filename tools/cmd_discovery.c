@@ -15,7 +15,8 @@ static int discovery_show(struct session *session, int argc, char **argv)
 
 static const struct command discovery_commands[] = {
 	{"show", "list", "",
-	 "Show pods and containers that others made, with the CPUs and limits in force.",
+	 "Show pods and containers that others created, with the CPUs and "
+	 "limits in force.",
 	 discovery_show},
 	{0},
 };

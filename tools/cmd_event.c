@@ -234,7 +234,8 @@ static const struct command event_commands[] = {
 	 "Show decisions, attempts, drift and repairs, oldest first; since takes seconds.",
 	 event_show},
 	{"watch", NULL, "[since N] [count N] [kind KIND] [pod POD]",
-	 "Print events as they come, one per line, until SIGINT or until there were N.",
+	 "Print events as they occur, one per line, until SIGINT or until "
+	 "N are printed.",
 	 event_watch},
 	{0},
 };

@@ -21,15 +21,15 @@ static int help_list(struct session *session, int argc, char **argv)
 }
 
 static const struct command help_commands[] = {
-	{"object", NULL, "[OBJECT]", "List the commands of an object; without one, the objects.",
-	 help_run},
+	{"object", NULL, "[OBJECT]",
+	 "List the commands of an object, or the objects if none is given.", help_run},
 	{"all", NULL, "", "List every command, one per line, for scripts.", help_list},
 	{0},
 };
 
 const struct noun noun_help = {
 	.name = "help",
-	.help = "This help, or the help of an object.",
+	.help = "Print this help, or the help of an object.",
 	.commands = help_commands,
 	.bare = true,
 };

@@ -106,11 +106,10 @@ static void draw_line(struct json_object *samples, const struct axis *axis, cons
 static void explain_nothing(const struct view_history *row, struct text *text)
 {
 	if (row->state == HISTORY_LEFT_OUT)
-		text_printf(
-			text,
-			"\tno history is kept of it: the agent keeps at most %ju, and all are in "
-			"use; it begins one when another pod or container ends\n",
-			(uintmax_t)row->histories_max);
+		text_printf(text,
+			    "\tthe agent keeps no history of it: all %ju histories are in "
+			    "use; one becomes free when another pod or container ends\n",
+			    (uintmax_t)row->histories_max);
 	else
 		text_printf(text, "\tno samples yet; the first %s\n",
 			    row->span == PRESSURE_SPAN_10M ? "ones take some seconds"
@@ -130,7 +129,7 @@ static void draw(struct json_object *json, struct text *text)
 		return;
 	}
 	axis = axis_of(samples, row.span);
-	text_printf(text, "\n%s in columns of %llu s, gaps are blank:\n",
+	text_printf(text, "\n%s in columns of %llu s; gaps are blank:\n",
 		    row.span == PRESSURE_SPAN_10M ? "10 minutes" : "24 hours",
 		    (unsigned long long)(axis.column_ns / SECOND_NS));
 	draw_line(samples, &axis, "cpu", PRESSURE_CPU_SOME, text);

@@ -53,8 +53,9 @@ static int irq_check(struct session *session, int argc, char **argv)
 
 static const struct command irq_commands[] = {
 	{"show", "list", "[CPUS]",
-	 "Show each interrupt and the masks of kernel work with the CPUs they may use, or only those "
-	 "that may use these CPUs.",
+	 "Show each interrupt and the masks of kernel work with the CPUs "
+	 "they may use. With CPUS, show only those that may use these "
+	 "CPUs.",
 	 irq_show},
 	{"check", NULL, "",
 	 "Show those that may use exclusive CPUs, with the remedy; exit with 1 if there are any.",

@@ -56,7 +56,9 @@ static const struct command node_commands[] = {
 	{"show", "list", "", "Show the machine, its pools, the mode, and the tiers in force.",
 	 node_show},
 	{"check", NULL, "",
-	 "Show the same; exit with 1 if there is a finding, 2 if that is unknown.", node_check},
+	 "Show the same; exit with 1 if there is a finding, or with 2 if "
+	 "that is unknown.",
+	 node_check},
 	{0},
 };
 
@@ -153,7 +155,8 @@ static const struct command cpu_commands[] = {
 	 cpu_show},
 	{"owner", NULL, "CPUS", "Show who holds these CPUs.", cpu_owner},
 	{"map", NULL, "",
-	 "Draw the machine on one screen: whom each CPU is for, and how much containers use it.",
+	 "Draw the machine on one screen: who may use each CPU, and how "
+	 "much containers use it.",
 	 cpu_map},
 	{0},
 };

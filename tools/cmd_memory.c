@@ -45,8 +45,8 @@ static int fail_process(struct session *session, const struct process *process, 
 {
 	if (error == -EACCES || error == -EPERM)
 		return out_fail(session, STATUS_PERMISSION,
-				"the memory of process %u may be read by root, and by whoever may "
-				"trace it (ptrace)",
+				"cannot read the memory map of process %u: only root and users "
+				"who may trace the process can read it; run pinfold as root",
 				process->pid);
 	return out_fail(session, STATUS_FAILED, "cannot read /proc/%u/numa_maps: %s", process->pid,
 			strerror(-error));
@@ -57,8 +57,8 @@ static int fail_missing(struct session *session, const struct process *process)
 {
 	if (*process->name)
 		return out_fail(session, STATUS_UNSUPPORTED,
-				"this kernel does not tell where the memory of a process is: there "
-				"is no /proc/%u/numa_maps (CONFIG_NUMA)",
+				"this kernel does not report where the memory of a process is: "
+				"/proc/%u/numa_maps does not exist (CONFIG_NUMA)",
 				process->pid);
 	return out_fail(session, STATUS_INPUT, "there is no process %u", process->pid);
 }

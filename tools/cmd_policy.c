@@ -68,7 +68,7 @@ static const struct command policy_commands[] = {
 
 const struct noun noun_policy = {
 	.name = "policy",
-	.help = "The configuration in force; checking another one.",
+	.help = "The configuration in force, and checks of another one.",
 	.commands = policy_commands,
 	.options = OPTION_TOPOLOGY | OPTION_CONFIG | OPTION_STATE,
 };

@@ -49,14 +49,15 @@ static int prog_maps(struct session *session, int argc, char **argv)
 
 static const struct command prog_commands[] = {
 	{"show", "list", "",
-	 "Show each program: its hook, whether it is attached and pinned, its cost and memory; and "
-	 "why an object is not loaded.",
+	 "Show the hook, the state, the cost and the memory of each "
+	 "program, and why an object is not loaded.",
 	 prog_show},
 	{"cost", NULL, "[SECONDS]",
-	 "Let the kernel measure the programs for so many seconds (5 by default), and show what each "
-	 "of them and the agent use of the machine.",
+	 "Let the kernel measure the programs for SECONDS (5 by default), "
+	 "and show how much of the machine each of them and the agent use.",
 	 prog_cost},
-	{"maps", NULL, "", "Show each map: its type, entries in use, and memory.", prog_maps},
+	{"maps", NULL, "", "Show the type, the entries in use and the memory of each map.",
+	 prog_maps},
 	{0},
 };
 

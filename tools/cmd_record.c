@@ -75,10 +75,13 @@ static const struct command drift_commands[] = {
 	 drift_show},
 	{"check", NULL, "", "Show open drift; exit with 1 if there is any.", drift_check},
 	{"history", NULL, "",
-	 "Show the drift that is over: what was found, what was put back, and how long it lasted.",
+	 "Show the drift that has ended: what was found, what was put "
+	 "back, and how long it lasted.",
 	 drift_history},
 	{"watch", NULL, "[since N] [count N] [pod POD]",
-	 "Print events of drift and its repair as they come, one per line.", drift_watch},
+	 "Print events of drift and its repair as they occur, one per "
+	 "line.",
+	 drift_watch},
 	{"repair", NULL, "", "Have the agent repair all drift now, even where it only audits.",
 	 drift_repair},
 	{0},
@@ -164,7 +167,8 @@ static const struct command pressure_commands[] = {
 	 "or IO, for each pod and container.",
 	 pressure_show},
 	{"top", NULL, "[POD]",
-	 "Refresh the same like top(1), with the time of waiting per second since the last refresh.",
+	 "Refresh the same view like top(1), with the time spent waiting "
+	 "per second since the last refresh.",
 	 pressure_top},
 	{"history", NULL, "POD [container NAME] [span { 10m | 24h }]",
 	 "Show the pressure, run time and waits of a pod or container in the last 10 minutes, every "
@@ -174,8 +178,9 @@ static const struct command pressure_commands[] = {
 	 "Show the same for each CPU of the grants of a pod and its containers.", pressure_cpu},
 	{"numa", NULL, "[POD]", "Show the same for the CPUs of each NUMA node.", pressure_numa},
 	{"watch", NULL, "[POD]",
-	 "Show the share of the last second, again and again, until it is ended. Only while "
-	 "somebody watches does the agent read the pressure so often.",
+	 "Show the share of the last second repeatedly, until it is "
+	 "interrupted. The agent reads the pressure this often only while "
+	 "somebody watches.",
 	 pressure_watch},
 	{0},
 };
@@ -261,12 +266,13 @@ static int latency_top(struct session *session, int argc, char **argv)
 
 static const struct command latency_commands[] = {
 	{"show", "list", "[POD]",
-	 "Show how long the tasks of each pod and container waited for a CPU: upper bounds of "
-	 "quantiles, which are less than twice too large, and the longest wait.",
+	 "Show how long the tasks of each pod and container waited for a "
+	 "CPU, as quantiles and the longest wait. A quantile is an upper "
+	 "bound and less than twice the true value.",
 	 latency_show},
 	{"top", NULL, "[POD]",
-	 "Refresh the same like top(1), with waits and time of waiting per second since the last "
-	 "refresh.",
+	 "Refresh the same view like top(1), with the number of waits and "
+	 "the time spent waiting per second since the last refresh.",
 	 latency_top},
 	{"histogram", NULL, "POD | CONTAINER", "Draw the waits of a pod or container by length.",
 	 latency_histogram},
@@ -301,15 +307,17 @@ static const struct command memory_commands[] = {
 	 "memory there.",
 	 memory_show},
 	{"process", NULL, "PID",
-	 "Show how many resident pages one process has on each NUMA node. It needs no agent, but "
-	 "root, or the right to trace that process.",
+	 "Show how many resident pages one process has on each NUMA node. "
+	 "The command works without the agent; it needs root, or "
+	 "permission to trace that process.",
 	 memory_process},
 	{0},
 };
 
 const struct noun noun_memory = {
 	.name = "memory",
-	.help = "On which NUMA nodes the memory of containers, or of a process, is.",
+	.help = "The NUMA nodes that hold the memory of containers, or of a "
+		"process.",
 	.commands = memory_commands,
 };
 
@@ -337,11 +345,12 @@ static int noise_top(struct session *session, int argc, char **argv)
 
 static const struct command noise_commands[] = {
 	{"show", "list", "[POD]",
-	 "Show who took time on each exclusive CPU, how often, how long and the longest time.",
+	 "Show who took time on each exclusive CPU, how often, for how "
+	 "long in total, and for how long at most.",
 	 noise_show},
 	{"top", NULL, "[POD]",
-	 "Refresh the same like top(1), with disturbances and their time per second since the last "
-	 "refresh.",
+	 "Refresh the same view like top(1), with disturbances and the "
+	 "time they took per second since the last refresh.",
 	 noise_top},
 	{0},
 };

@@ -92,9 +92,11 @@ static int run_run(struct session *session, int argc, char **argv)
 
 static const struct command run_commands[] = {
 	{"run", NULL, "POD CONTAINER -- CMD",
-	 "Run CMD inside the container. The exit status is CMD's; 125 if it was not started, "
-	 "126 if it cannot be executed, 127 if it was not found. While the agent waits for the "
-	 "kernel, it is asked again for up to --wait seconds (60 by default).",
+	 "Run CMD inside the container. The exit status is that of CMD, "
+	 "or 125 if CMD was not started, 126 if it cannot be executed, "
+	 "and 127 if it was not found. While the agent waits for the "
+	 "kernel, pinfold asks it again for up to --wait seconds (60 by "
+	 "default).",
 	 run_run},
 	{0},
 };

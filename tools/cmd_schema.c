@@ -66,7 +66,8 @@ static int schema_show(struct session *session, int argc, char **argv)
 }
 
 static const struct command schema_commands[] = {
-	{"show", NULL, "[OBJECT]", "Print the JSON Schema of an object, or of all.", schema_show},
+	{"show", NULL, "[OBJECT]", "Print the JSON Schema of an object, or of all objects.",
+	 schema_show},
 	{0},
 };
 

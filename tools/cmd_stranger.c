@@ -39,12 +39,13 @@ static int stranger_check(struct session *session, int argc, char **argv)
 
 static const struct command stranger_commands[] = {
 	{"show", "list", "[CPUS]",
-	 "Show the tasks that may run on exclusive CPUs without belonging there, and those that are "
-	 "kept off them, or only those of these CPUs.",
+	 "Show the tasks that may run on exclusive CPUs without belonging "
+	 "there, and those that are kept off them. With CPUS, show only "
+	 "the tasks of these CPUs.",
 	 stranger_show},
 	{"check", NULL, "",
-	 "Show those that may run there and could be moved, with the remedy; exit with 1 if there are "
-	 "any.",
+	 "Show the tasks that may run there and could be moved, with the "
+	 "remedy; exit with 1 if there are any.",
 	 stranger_check},
 	{0},
 };

@@ -148,8 +148,9 @@ static int open_own(struct session *session, const char *what, const char *path,
 				"cannot open %s %s: %s", what, path, strerror(errno));
 	if (status.st_uid != geteuid() || (status.st_mode & 022))
 		return out_fail(session, STATUS_PERMISSION,
-				"%s %s belongs to uid %u with mode %04o; make it your own and "
-				"writable by nobody else",
+				"cannot use %s %s: it belongs to uid %u and has mode %04o; make "
+				"yourself its owner, and remove write permission for group and "
+				"others",
 				what, path, status.st_uid, status.st_mode & 07777);
 	*ret_fd = TAKE_FD(fd);
 	return STATUS_DONE;
@@ -243,8 +244,8 @@ static int write_state(struct import *import, const struct destination *destinat
 	if (r)
 		return out_fail(session, STATUS_FAILED, "%s/%s: %s", destination->directory,
 				PINFOLD_STATE_FILE, strerror(-r));
-	out_note("%u pod%s written to %s/%s; a pod is released unless a manifest with its uid "
-		 "exists when pinfoldd starts",
+	out_note("wrote %u pod%s to %s/%s; when pinfoldd starts, it releases each "
+		 "pod for which no manifest with its uid exists",
 		 ledger_nr_pods(import->snapshot.ledger),
 		 ledger_nr_pods(import->snapshot.ledger) == 1 ? "" : "s", destination->directory,
 		 PINFOLD_STATE_FILE);
@@ -275,8 +276,8 @@ int state_import(struct session *session, int argc, char **argv)
 	if (!r)
 		r = read_files(&import, argc - 1, argv + 1);
 	if (!r && !import.has_memory)
-		out_note("without a memory_manager_state, memory is not known: 1Pi is recorded "
-			 "until a manifest specifies it");
+		out_note("no memory_manager_state was given, so the memory of the pods is "
+			 "unknown: 1Pi is recorded for each until a manifest specifies it");
 	if (!r)
 		r = fill_ledger(&import);
 	if (!r && !session->options.dry_run)

@@ -85,7 +85,7 @@ int live_check(struct session *session, const struct noun *noun, const struct co
 	if (options->watch && !is_live && !is_watched)
 		return out_fail(session, STATUS_USAGE,
 				"--watch is not an option of '%s%s%s': it repeats the commands "
-				"'show' and 'top', and those of 'pressure' but 'history'",
+				"'show' and 'top', and those of 'pressure' except 'history'",
 				noun->name, blank, word);
 	if (options->count && !is_live && !is_watched)
 		return out_fail(session, STATUS_USAGE,

@@ -121,7 +121,8 @@ static int say_source(struct session *session, const char *noun)
 				"%s: no agent listens on %s and there is no state file %s; start "
 				"pinfoldd, or set another location with -S or --socket",
 				noun, socket ? socket : "its socket", file);
-	out_note("no agent listens on %s; this is from %s", socket ? socket : "its socket", file);
+	out_note("no agent listens on %s; this information is from %s",
+		 socket ? socket : "its socket", file);
 	return STATUS_DONE;
 }
 

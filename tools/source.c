@@ -212,7 +212,8 @@ static int ask(struct session *session, const char *socket, const char *path, co
 	}
 	if (answer.status == HTTP_NOT_YET && wait_s)
 		return out_fail(session, client_status(answer.status),
-				"%s; gave up after %u s, see --wait", sentence_of(json), wait_s);
+				"%s; pinfold gave up after %u s; use --wait to wait longer",
+				sentence_of(json), wait_s);
 	if (answer.status >= 300)
 		return report_refusal(session, path, answer.status, json);
 	if (error)

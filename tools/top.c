@@ -131,8 +131,8 @@ int top_run(struct session *session, const struct noun_rows *rows, int argc, cha
 
 	if (session->options.json)
 		return out_fail(session, STATUS_USAGE,
-				"'%s top' has no JSON; use '%s show --watch' and compute the rates "
-				"from its totals",
+				"'%s top' does not print JSON; use '%s show --watch', and "
+				"compute rates from its totals",
 				rows->desc->name, rows->desc->name);
 	live_title(&title, rows->desc->name, "top", argc, argv);
 	r = argc ? ref_parse_pod(session, &argc, &argv, &view.ref) : STATUS_DONE;

@@ -496,7 +496,8 @@ static void an_unusable_file_is_compared_as_it_was(void **state)
 	assert_int_equal(discovery_keep_state(&scene->discovery, before, strlen(before)), 0);
 	add(scene, KUBEPODS_CONTAINER, DB, ID("2"), "2-3");
 	assert_found(scene, 1 << FOUND_STATE_UNUSABLE);
-	assert_says(scene, FOUND_STATE_UNUSABLE, "; compared with what it said before");
+	assert_says(scene, FOUND_STATE_UNUSABLE,
+		    "; the pods are compared with its last usable contents");
 	add(scene, KUBEPODS_CONTAINER, WEB, ID("4"), "0-7");
 	assert_found(scene, 1 << FOUND_STATE_UNUSABLE | 1 << FOUND_EXCLUSIVE_SHARED |
 				    1 << FOUND_CPUS_DIFFER);

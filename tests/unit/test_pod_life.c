@@ -67,8 +67,9 @@ static void each_change_of_state_is_an_event(void **state)
 	populate(true);
 	scan(controller, NULL, 0);
 	scan(controller, NULL, 0);
-	assert_string_equal(events_of(controller, "ending"),
-			    "default/a null: no source names it; its processes keep their CPUs\n");
+	assert_string_equal(
+		events_of(controller, "ending"),
+		"default/a null: no source names the pod any more; its processes keep their CPUs until they end\n");
 	expect_pod(controller, "state", "ending");
 	expect_pod(controller, "detail",
 		   "no source names it; some of its processes are still alive");

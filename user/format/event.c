@@ -63,13 +63,13 @@ static void write_guard(const struct event_record *record, char *text, size_t si
 		break;
 	case HOOK_INODE_MKDIR:
 		snprintf(text, size, "%s %s",
-			 record->aspect == ASPECT_GUARD_FILES ? "make among the pins the folder"
+			 record->aspect == ASPECT_GUARD_FILES ? "create pin directory"
 							      : "make cgroup",
 			 record->guard.file);
 		break;
 	case HOOK_INODE_RMDIR:
 		snprintf(text, size, "%s %s",
-			 record->aspect == ASPECT_GUARD_FILES ? "remove the folder of pins"
+			 record->aspect == ASPECT_GUARD_FILES ? "remove pin directory"
 							      : "remove cgroup",
 			 record->guard.file);
 		break;
@@ -150,7 +150,9 @@ static void write_refuse(const struct event_record *record, char *text, size_t s
 
 static void write_ending(const struct event_record *record, char *text, size_t size)
 {
-	snprintf(text, size, "no source names it; its processes keep their CPUs");
+	snprintf(text, size,
+		 "no source names the pod any more; its processes keep their CPUs "
+		 "until they end");
 }
 
 static void write_pod_release(const struct event_record *record, char *text, size_t size)

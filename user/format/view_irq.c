@@ -7,17 +7,19 @@
 
 static const struct field_desc irq_fields[] = {
 	WORD(view_irq, kind, NULL, 0,
-	     "interrupt; default, the mask that new interrupts begin with; or workqueues, that of "
-	     "the kernel's unbound work.",
+	     "interrupt; default, which is the mask that new interrupts start "
+	     "with; or workqueues, which is the mask of the kernel's unbound "
+	     "work.",
 	     [IRQ_KIND_DEFAULT] = "default", [IRQ_KIND_WORKQUEUES] = "workqueues",
 	     [IRQ_KIND_INTERRUPT] = "interrupt"),
 	COUNT(view_irq, irq, NULL, OR_NULL, "Number of the interrupt."),
 	TEXT(view_irq, name, NULL, 0, "Its handlers, as /proc/interrupts names them."),
 	ENUM(view_irq, state, NULL, 0,
-	     "allowed if it spares the exclusive CPUs by itself, steered if pinfold narrowed it, "
-	     "managed if the kernel does not let its mask be changed, which older kernels say "
-	     "only when one is written, exclusive if it may fire on exclusive CPUs and could be "
-	     "moved.",
+	     "allowed if its mask spares the exclusive CPUs by itself; "
+	     "steered if pinfold narrowed the mask; managed if the kernel "
+	     "does not let the mask be changed, which older kernels report "
+	     "only when it is written; exclusive if it may fire on exclusive "
+	     "CPUs and could be moved.",
 	     irq_state_name, IRQ_STATE_NR),
 	TEXT(view_irq, affinity, NULL, 0, "CPUs on which it may fire."),
 	TEXT(view_irq, effective, NULL, OR_NULL,
@@ -26,8 +28,8 @@ static const struct field_desc irq_fields[] = {
 	     "CPUs that are restored when nothing is to be steered; null if pinfold does not hold "
 	     "the mask."),
 	TEXT(view_irq, exclusive_cpus, "exclusive", OR_NULL,
-	     "Exclusive CPUs on which it may fire; null = none. Of managed ones only those to which "
-	     "it is delivered count."),
+	     "Exclusive CPUs on which it may fire; null = none. For a managed "
+	     "interrupt, only the CPUs to which it is delivered count."),
 	COUNT(view_irq, fired, NULL, OR_NULL,
 	      "How often it fired on CPUs while they were exclusive, since the agent started; "
 	      "counted when the masks are read, so the time before the first count is missing."),

@@ -104,7 +104,8 @@ static void judge_names(struct judge *judge)
 	tell(judge, FOUND_UNKNOWN_NAME,
 	     "report the name with the runtime and its version; what is in the cgroup is not "
 	     "checked",
-	     "cgroup %.200s is in a place of pods or containers, and its name has no known form",
+	     "cgroup %.200s is where pods or containers are, but its name has "
+	     "no known form",
 	     discovery->unknown);
 	tell_others(judge, FOUND_UNKNOWN_NAME, discovery->nr_unknown);
 }
@@ -117,7 +118,7 @@ static void judge_file(struct judge *judge, enum discovery_finding finding,
 		     "look at the kubelet's log; it refuses to start with a damaged file, and "
 		     "makes a new one if the node is drained and the file removed",
 		     "cannot use %.96s: %.150s%s", file->path, file->problem,
-		     file->is_kept ? "; compared with what it said before" : "");
+		     file->is_kept ? "; the pods are compared with its last usable contents" : "");
 }
 
 /* --- the kubelet's static policy -------------------------------------------------------------- */
