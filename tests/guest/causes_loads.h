@@ -24,6 +24,7 @@
 #include "../lib/places.h"
 #include "bpf/observe.h"
 #include "lib/clock.h"
+#include "count_checks.h"
 #include "lib/file.h"
 
 #define GROUP_ROOT  "pinfold-causes-test"
@@ -36,21 +37,6 @@ static struct topology topology;
 static unsigned int first_cpu, second_cpu, driver_cpu;
 static char mount_path[512];
 static bool has_quota;
-static int nr_passed, nr_failed;
-
-static void check(bool holds, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void check(bool holds, const char *format, ...)
-{
-	va_list args;
-
-	holds ? nr_passed++ : nr_failed++;
-	printf("%sok %d - ", holds ? "" : "not ", nr_passed + nr_failed);
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	putchar('\n');
-	fflush(stdout);
-}
 
 /* --- containers ----------------------------------------------------------------------------------- */
 

@@ -20,6 +20,7 @@
 
 #include "../lib/places.h"
 #include "bpf/observe.h"
+#include "count_checks.h"
 #include "lib/file.h"
 #include "lib/log.h"
 
@@ -31,20 +32,6 @@ static struct topology topology;
 static unsigned int cpus[CPUSET_MAX], nr_cpus;
 static cpu_set_t whole_machine;
 static char mount_path[512];
-static int nr_passed, nr_failed;
-
-__attribute__((format(printf, 2, 3))) static inline void check(bool holds, const char *format, ...)
-{
-	va_list args;
-
-	holds ? nr_passed++ : nr_failed++;
-	printf("%sok %d - ", holds ? "" : "not ", nr_passed + nr_failed);
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	putchar('\n');
-	fflush(stdout);
-}
 
 /* --- cgroups and tasks -------------------------------------------------------------------------- */
 

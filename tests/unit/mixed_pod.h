@@ -34,6 +34,23 @@ static inline struct pod_spec *mixed_pod(const char *name, const char *container
 	return spec;
 }
 
+/* Two containers with a CPU of their own each and one that shares the rest, out of the pod's CPUs. */
+static inline struct pod_spec *bubble_pod(int64_t pod_mcpu)
+{
+	struct pod_spec *spec = mixed_pod("bubble", "one", 1000, pod_mcpu);
+	struct container_spec *containers = calloc(3, sizeof(*containers));
+
+	if (!containers)
+		abort();
+	containers[0] = containers[1] = spec->containers[0];
+	containers[2] = spec->containers[1];
+	snprintf(containers[1].name, sizeof(containers[1].name), "two");
+	free(spec->containers);
+	spec->containers = containers;
+	spec->nr_containers = 3;
+	return spec;
+}
+
 /* With the root they have 16 cgroups, so that the array of the desired tree has no spare element. */
 #define NR_FULL_TREE_PODS 6
 

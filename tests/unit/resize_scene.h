@@ -13,13 +13,20 @@ struct scene {
 	struct ledger *ledger;
 };
 
-/* 2 sockets with one node each, 8 cores of 2 threads: cores N/N+16. CPU 0 and 16 are reserved. */
-static inline void set_up(struct scene *scene, enum align_policy align)
+/* 2 sockets with one node each, 8 cores of 2 threads: cores N/N+16. */
+static inline void set_up_reserved(struct scene *scene, const char *reserved,
+				   enum align_policy align)
 {
 	scene->topology = scene_machine(2, 1, 8, 2);
-	scene->policy = strict_policy("0,16");
+	scene->policy = strict_policy(reserved);
 	scene->policy.align = align;
 	scene->ledger = scene_ledger(scene->topology, &scene->policy);
+}
+
+/* CPU 0 and 16 are reserved. */
+static inline void set_up(struct scene *scene, enum align_policy align)
+{
+	set_up_reserved(scene, "0,16", align);
 }
 
 static inline void tear_down(struct scene *scene)

@@ -11,27 +11,11 @@
 
 #include "ctl/internal.h"
 #include "lib/log.h"
-#include "node_scene.h"
+#include "started_node_scene.h"
 
 /* Of a container in tests/lib/fake_kernel.h. */
 #define OF_ONE	     24 /* preemptions */
 #define WAITS_OF_ONE 20 /* of the second length */
-
-static struct controller *controller;
-
-static int start(void **state)
-{
-	if (set_up_node(state))
-		return -1;
-	controller = start_node(&fake_side_port);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	controller_free(controller);
-	return tear_down(state);
-}
 
 static void expect_kept(const struct pod_spec *pod, unsigned int nr_containers)
 {

@@ -10,23 +10,7 @@
 #include <cmocka.h>
 
 #include "ctl/internal.h"
-#include "node_scene.h"
-
-static struct controller *controller;
-
-static int start(void **state)
-{
-	if (set_up_node(state))
-		return -1;
-	controller = start_node(&fake_side_port);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	controller_free(controller);
-	return tear_down(state);
-}
+#include "started_node_scene.h"
 
 /* A cgroup of others, which is in no look at ours. */
 static void make_cgroup(const char *path)

@@ -15,6 +15,7 @@
 
 #include "controller_scene.h"
 #include "lib/log.h"
+#include "mixed_pod.h"
 
 static void offline_cpus_are_counted(void **state)
 {
@@ -89,29 +90,6 @@ static void pools_have_their_size(void **state)
 
 #define ALLOCATIONS "resource_manager_allocations_total{resource_name="
 #define ERRORS	    "resource_manager_allocation_errors_total{resource_name="
-
-/* Two containers with CPUs of their own and one that shares, out of four CPUs of the pod. */
-static struct pod_spec *bubble_pod(int64_t pod_mcpu)
-{
-	struct pod_spec *spec = fake_pod("bubble", "one", 1000, true);
-	struct container_spec *containers = calloc(3, sizeof(*containers));
-
-	assert_non_null(containers);
-	for (uint32_t i = 0; i < 3; i++)
-		containers[i] = spec->containers[0];
-	strcpy(containers[1].name, "two");
-	strcpy(containers[2].name, "rest");
-	containers[2].request.cpu_mcpu = 500;
-	containers[2].limit = RESOURCES_UNSET;
-	free(spec->containers);
-	spec->containers = containers;
-	spec->nr_containers = 3;
-	spec->has_pod_resources = true;
-	spec->request.cpu_mcpu = pod_mcpu;
-	spec->request.memory_bytes = 256 << 20;
-	spec->limit = spec->request;
-	return spec;
-}
 
 /* As the kubelet counts: each container of a pod with CPUs of its own is an allocation of the pod. */
 static void allocations_are_counted_by_their_source(void **state)

@@ -27,6 +27,7 @@
 #include "ctl/internal.h"
 #include "lib/log.h"
 #include "lib/text.h"
+#include "mixed_pod.h"
 
 #define MS 1000000ULL
 
@@ -195,29 +196,6 @@ static int set_up_page(void **state)
 
 /* --- what happens ---------------------------------------------------------------------------------- */
 
-/* Two containers of one size and a small one: slices of the pod's CPUs, and its own pool. */
-static struct pod_spec *bubble_pod(void)
-{
-	struct pod_spec *spec = fake_pod("bubble", "one", 1000, true);
-	struct container_spec *containers = calloc(3, sizeof(*containers));
-
-	assert_non_null(containers);
-	for (uint32_t i = 0; i < 3; i++)
-		containers[i] = spec->containers[0];
-	strcpy(containers[1].name, "two");
-	strcpy(containers[2].name, "rest");
-	containers[2].request.cpu_mcpu = 500;
-	containers[2].limit = RESOURCES_UNSET;
-	free(spec->containers);
-	spec->containers = containers;
-	spec->nr_containers = 3;
-	spec->has_pod_resources = true;
-	spec->request.cpu_mcpu = 4000;
-	spec->request.memory_bytes = 256 << 20;
-	spec->limit = spec->request;
-	return spec;
-}
-
 static void tell(struct controller *controller, struct pod_spec **specs, uint32_t nr,
 		 const struct source_pod *wrong)
 {
@@ -302,7 +280,7 @@ static void the_page_is_as_recorded(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true),
 				   fake_pod("b", "web", 500, false),
-				   bubble_pod(),
+				   bubble_pod(4000),
 				   fake_pod("c", "exclusive-too", 2000, true),
 				   fake_pod("f", "tiny", 50, false),
 				   fake_pod("d", "big", 12000, true),
@@ -602,7 +580,7 @@ static void a_blocked_cgroup_keeps_its_cpu_time(void **state)
 /* The sum of its other containers would look like a counter that went back. */
 static void a_pod_with_an_unknown_container_has_no_sum(void **state)
 {
-	struct pod_spec *pods[] = {bubble_pod(), fake_pod("a", "exclusive", 2000, true)};
+	struct pod_spec *pods[] = {bubble_pod(4000), fake_pod("a", "exclusive", 2000, true)};
 	struct controller *controller = start(true);
 	const struct faces_port *faces = controller_faces(controller);
 	struct text page cleanup_text = {0};
@@ -682,7 +660,7 @@ static void of_pods_with_one_name_the_newer_is_shown(void **state)
 /* Nothing is wanted before the first look; and 16 cgroups fill what the tree has room for. */
 static void any_number_of_cgroups_is_measured(void **state)
 {
-	struct pod_spec *pods[] = {bubble_pod(), bubble_pod(), bubble_pod()};
+	struct pod_spec *pods[] = {bubble_pod(4000), bubble_pod(4000), bubble_pod(4000)};
 	struct controller *controller;
 
 	controller = make(true);

@@ -9,36 +9,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "scene.h"
+#include "resize_scene.h"
 
-/* 2 sockets with one node each, 8 cores of 2 threads: cores N/N+16. */
-struct scene {
-	struct topology *topology;
-	struct policy policy;
-	struct ledger *ledger;
-};
-
-static void set_up(struct scene *scene, const char *reserved, enum align_policy align)
-{
-	scene->topology = scene_machine(2, 1, 8, 2);
-	scene->policy = strict_policy(reserved);
-	scene->policy.align = align;
-	scene->ledger = scene_ledger(scene->topology, &scene->policy);
-}
-
-static void tear_down(struct scene *scene)
-{
-	ledger_free(scene->ledger);
-	topology_free(scene->topology);
-}
-#define cleanup_scene cleanup(tear_down)
-
-static struct decision decide(struct scene *scene, struct pod_spec *spec)
-{
-	return admit_and_free(scene->ledger, spec);
-}
-
-static void assert_has(const struct scene *scene, uint32_t index, const char *cpus)
+static void assert_holds(const struct scene *scene, uint32_t index, const char *cpus)
 {
 	const struct ledger_pod *pod = ledger_find(scene->ledger, "p");
 
@@ -62,20 +35,20 @@ static void halves_of_reserved_cores_are_not_taken(void **state)
 		struct scene scene cleanup_scene = {0};
 		struct decision decision;
 
-		set_up(&scene, "0,1", align);
+		set_up_reserved(&scene, "0,1", align);
 		scene.policy.cpu_options.full_pcpus_only = true;
-		assert_true(decide(&scene, guaranteed_pod("p", 2)).admitted);
-		assert_true(decide(&scene, guaranteed_pod("q", 10)).admitted);
-		assert_has(&scene, 0, "2,18");
-		decision = decide(&scene, guaranteed_pod("p", 4));
+		assert_true(admit_pods(&scene, guaranteed_pod("p", 2)).admitted);
+		assert_true(admit_pods(&scene, guaranteed_pod("q", 10)).admitted);
+		assert_holds(&scene, 0, "2,18");
+		decision = admit_pods(&scene, guaranteed_pod("p", 4));
 		if (align == ALIGN_NONE || align == ALIGN_BEST_EFFORT) {
 			assert_true(decision.admitted);
-			assert_has(&scene, 0, "2,8,18,24");
+			assert_holds(&scene, 0, "2,8,18,24");
 			continue;
 		}
 		assert_int_equal(decision.refusal, REFUSAL_TOPOLOGY);
 		assert_non_null(strstr(decision.message, "and 0 has 0 more free"));
-		assert_has(&scene, 0, "2,18");
+		assert_holds(&scene, 0, "2,18");
 	}
 }
 
@@ -84,13 +57,13 @@ static void what_shrinks_gives_up_offline_cpus_first(void **state)
 	struct scene scene cleanup_scene = {0};
 
 	(void)state;
-	set_up(&scene, "0,16", ALIGN_NONE);
-	assert_true(decide(&scene, guaranteed_pod("p", 2)).admitted);
-	assert_true(decide(&scene, guaranteed_pod("p", 8)).admitted);
-	assert_has(&scene, 0, "1-4,17-20");
+	set_up_reserved(&scene, "0,16", ALIGN_NONE);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 2)).admitted);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 8)).admitted);
+	assert_holds(&scene, 0, "1-4,17-20");
 	set_offline(&scene, "2,18");
-	assert_true(decide(&scene, guaranteed_pod("p", 6)).admitted);
-	assert_has(&scene, 0, "1,3-4,17,19-20");
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 6)).admitted);
+	assert_holds(&scene, 0, "1,3-4,17,19-20");
 }
 
 /* Four are online, two of them since the admission, so one that is offline makes up the number. */
@@ -99,13 +72,13 @@ static void an_offline_cpu_makes_up_the_number(void **state)
 	struct scene scene cleanup_scene = {0};
 
 	(void)state;
-	set_up(&scene, "0,16", ALIGN_NONE);
-	assert_true(decide(&scene, guaranteed_pod("p", 2)).admitted);
-	assert_true(decide(&scene, guaranteed_pod("p", 6)).admitted);
-	assert_has(&scene, 0, "1-3,17-19");
+	set_up_reserved(&scene, "0,16", ALIGN_NONE);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 2)).admitted);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 6)).admitted);
+	assert_holds(&scene, 0, "1-3,17-19");
 	set_offline(&scene, "2,18");
-	assert_true(decide(&scene, guaranteed_pod("p", 5)).admitted);
-	assert_has(&scene, 0, "1-3,17,19");
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 5)).admitted);
+	assert_holds(&scene, 0, "1-3,17,19");
 }
 
 /* The CPUs of the admission are kept, wherever they are, and so is what has to make up the number. */
@@ -114,27 +87,16 @@ static void offline_cpus_stay_if_there_are_not_enough_others(void **state)
 	struct scene scene cleanup_scene = {0};
 
 	(void)state;
-	set_up(&scene, "0,16", ALIGN_NONE);
-	assert_true(decide(&scene, guaranteed_pod("p", 2)).admitted);
-	assert_true(decide(&scene, guaranteed_pod("p", 6)).admitted);
+	set_up_reserved(&scene, "0,16", ALIGN_NONE);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 2)).admitted);
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 6)).admitted);
 	set_offline(&scene, "1-2,17-18");
-	assert_true(decide(&scene, guaranteed_pod("p", 5)).admitted);
-	assert_has(&scene, 0, "1-3,17,19");
-	assert_true(decide(&scene, guaranteed_pod("p", 4)).admitted);
-	assert_has(&scene, 0, "1,3,17,19");
-	assert_true(decide(&scene, guaranteed_pod("p", 2)).admitted);
-	assert_has(&scene, 0, "1,17");
-}
-
-/* A pod with a budget, an exclusive container and one that shares the rest. */
-static struct pod_spec *budget(int64_t pod, int64_t exclusive)
-{
-	struct pod_spec *spec = scene_pod("p");
-
-	add_container(spec, "db", CONTAINER_APP, exclusive * 1000, exclusive * 1000);
-	add_container(spec, "log", CONTAINER_APP, 500, RESOURCE_UNSET);
-	set_budget(spec, pod);
-	return spec;
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 5)).admitted);
+	assert_holds(&scene, 0, "1-3,17,19");
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 4)).admitted);
+	assert_holds(&scene, 0, "1,3,17,19");
+	assert_true(admit_pods(&scene, guaranteed_pod("p", 2)).admitted);
+	assert_holds(&scene, 0, "1,17");
 }
 
 static void a_budget_that_the_node_does_not_have(void **state)
@@ -143,11 +105,11 @@ static void a_budget_that_the_node_does_not_have(void **state)
 	struct decision decision;
 
 	(void)state;
-	set_up(&scene, "0,16", ALIGN_BEST_EFFORT);
+	set_up_reserved(&scene, "0,16", ALIGN_BEST_EFFORT);
 	scene.policy.scope = ALIGN_SCOPE_POD;
-	assert_true(decide(&scene, budget(6, 4)).admitted);
-	assert_true(decide(&scene, guaranteed_pod("q", 20)).admitted);
-	decision = decide(&scene, budget(16, 4));
+	assert_true(admit_pods(&scene, budget(6, 4)).admitted);
+	assert_true(admit_pods(&scene, guaranteed_pod("q", 20)).admitted);
+	decision = admit_pods(&scene, budget(16, 4));
 	assert_int_equal(decision.refusal, REFUSAL_CPUS);
 	assert_string_equal(decision.message,
 			    "the pod asks for 16 exclusive CPUs, but only 10 are free (of 32 CPUs: "
@@ -162,15 +124,15 @@ static void slices_need_no_whole_cores(void **state)
 	struct decision decision;
 
 	(void)state;
-	set_up(&scene, "0,16", ALIGN_BEST_EFFORT);
+	set_up_reserved(&scene, "0,16", ALIGN_BEST_EFFORT);
 	scene.policy.scope = ALIGN_SCOPE_POD;
 	scene.policy.cpu_options.full_pcpus_only = true;
-	assert_true(decide(&scene, budget(6, 3)).admitted);
-	assert_has(&scene, 0, "1-2,17");
-	assert_true(decide(&scene, budget(8, 5)).admitted);
-	assert_has(&scene, 0, "1-3,17-18");
-	assert_has(&scene, 1, "4,19-20");
-	decision = decide(&scene, budget(9, 5));
+	assert_true(admit_pods(&scene, budget(6, 3)).admitted);
+	assert_holds(&scene, 0, "1-2,17");
+	assert_true(admit_pods(&scene, budget(8, 5)).admitted);
+	assert_holds(&scene, 0, "1-3,17-18");
+	assert_holds(&scene, 1, "4,19-20");
+	decision = admit_pods(&scene, budget(9, 5));
 	assert_int_equal(decision.refusal, REFUSAL_SMT);
 	assert_string_equal(decision.container, "");
 }
@@ -194,14 +156,14 @@ static void what_init_containers_left_is_used(void **state)
 	for (int i = 0; i < 2 * ALIGN_NR; i++) {
 		struct scene scene cleanup_scene = {0};
 
-		set_up(&scene, "0,16", (enum align_policy)(i / 2));
+		set_up_reserved(&scene, "0,16", (enum align_policy)(i / 2));
 		scene.policy.scope = i % 2 ? ALIGN_SCOPE_POD : ALIGN_SCOPE_CONTAINER;
-		assert_true(decide(&scene, after_init(8, 0, 2)).admitted);
-		assert_has(&scene, 1, "1,17");
+		assert_true(admit_pods(&scene, after_init(8, 0, 2)).admitted);
+		assert_holds(&scene, 1, "1,17");
 		/* The rest of the node. */
-		assert_true(decide(&scene, guaranteed_pod("q", 6)).admitted);
-		assert_true(decide(&scene, after_init(8, 0, 8)).admitted);
-		assert_has(&scene, 1, "1-4,17-20");
+		assert_true(admit_pods(&scene, guaranteed_pod("q", 6)).admitted);
+		assert_true(admit_pods(&scene, after_init(8, 0, 8)).admitted);
+		assert_holds(&scene, 1, "1-4,17-20");
 		assert_cpus(ledger_find(scene.ledger, "p")->held, "1-4,17-20");
 	}
 }
@@ -213,16 +175,16 @@ static void an_offline_cpu_of_an_init_container_is_not_used(void **state)
 	struct decision decision;
 
 	(void)state;
-	set_up(&scene, "0,16", ALIGN_NONE);
-	assert_true(decide(&scene, after_init(8, 0, 2)).admitted);
-	assert_true(decide(&scene, guaranteed_pod("q", 22)).admitted);
+	set_up_reserved(&scene, "0,16", ALIGN_NONE);
+	assert_true(admit_pods(&scene, after_init(8, 0, 2)).admitted);
+	assert_true(admit_pods(&scene, guaranteed_pod("q", 22)).admitted);
 	set_offline(&scene, "4,20");
-	decision = decide(&scene, after_init(8, 0, 8));
+	decision = admit_pods(&scene, after_init(8, 0, 8));
 	assert_int_equal(decision.cpu_result, CPU_NOT_ENOUGH);
 	assert_int_equal(decision.available, 6);
-	assert_true(decide(&scene, after_init(8, 0, 6)).admitted);
-	assert_has(&scene, 0, "1-4,17-20");
-	assert_has(&scene, 1, "1-3,17-19");
+	assert_true(admit_pods(&scene, after_init(8, 0, 6)).admitted);
+	assert_holds(&scene, 0, "1-4,17-20");
+	assert_holds(&scene, 1, "1-3,17-19");
 }
 
 /* A sidecar runs while the init container after it does. */
@@ -231,13 +193,13 @@ static void a_sidecar_gets_nothing_of_a_later_init_container(void **state)
 	struct scene scene cleanup_scene = {0};
 
 	(void)state;
-	set_up(&scene, "0,16", ALIGN_NONE);
-	assert_true(decide(&scene, after_init(8, 2, 2)).admitted);
-	assert_has(&scene, 0, "1,17");
-	assert_has(&scene, 1, "2-5,18-21");
-	assert_true(decide(&scene, after_init(8, 4, 6)).admitted);
-	assert_has(&scene, 0, "1,6,17,22");
-	assert_has(&scene, 2, "2-4,18-20");
+	set_up_reserved(&scene, "0,16", ALIGN_NONE);
+	assert_true(admit_pods(&scene, after_init(8, 2, 2)).admitted);
+	assert_holds(&scene, 0, "1,17");
+	assert_holds(&scene, 1, "2-5,18-21");
+	assert_true(admit_pods(&scene, after_init(8, 4, 6)).admitted);
+	assert_holds(&scene, 0, "1,6,17,22");
+	assert_holds(&scene, 2, "2-4,18-20");
 }
 
 int main(void)
