@@ -13,23 +13,11 @@
 
 #include <cmocka.h>
 
+#include "../lib/fake_bpf.h"
+
 /* --- what the kernel gives to a program, as far as the header asks for it --------------------- */
 
-#undef __always_inline
-#define __always_inline	    inline __attribute__((unused))
-#define __noinline	    static __attribute__((unused))
-#define SEC(name)	    __attribute__((unused))
-#define __uint(name, value) int(*name)[value]
-#define __type(name, value) value *name
-
-#define BPF_MAP_TYPE_HASH	  1
-#define BPF_MAP_TYPE_ARRAY	  2
-#define BPF_MAP_TYPE_PERCPU_ARRAY 6
-#define BPF_MAP_TYPE_LRU_HASH	  9
-#define BPF_MAP_TYPE_RINGBUF	  27
-#define BPF_ANY			  0
-#define BPF_NOEXIST		  1
-#define FILE_NAME_LEN		  24
+#define FILE_NAME_LEN 24
 
 static void *bpf_map_lookup_elem(void *map, const void *key);
 static long bpf_map_update_elem(void *map, const void *key, const void *value, uint64_t flags);

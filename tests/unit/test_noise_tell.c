@@ -12,15 +12,11 @@
 
 #include <cmocka.h>
 
+#include "../lib/fake_bpf.h"
+
 /* --- what the kernel gives to a program, as far as the header asks for it --------------------- */
 
-#undef __always_inline
-#define __always_inline	    inline
-#define SEC(name)	    __attribute__((unused))
-#define __uint(name, value) int(*name)[value]
-
-#define BPF_MAP_TYPE_RINGBUF 27
-#define PF_NO_SETAFFINITY    0x04000000
+#define PF_NO_SETAFFINITY 0x04000000
 
 struct task_struct {
 	uint32_t flags, pid, tgid;

@@ -12,22 +12,9 @@
 
 #include <cmocka.h>
 
+#include "../lib/fake_bpf.h"
+
 /* --- what the kernel gives to a program, as far as the header asks for it --------------------- */
-
-#undef __always_inline
-#define __always_inline	    inline
-#define SEC(name)	    __attribute__((unused))
-#define __uint(name, value) int(*name)[value]
-#define __type(name, value) value *name
-
-#define BPF_MAP_TYPE_HASH	       1
-#define BPF_MAP_TYPE_ARRAY	       2
-#define BPF_MAP_TYPE_PERCPU_ARRAY      6
-#define BPF_MAP_TYPE_RINGBUF	       27
-#define BPF_MAP_TYPE_TASK_STORAGE      29
-#define BPF_F_NO_PREALLOC	       1
-#define BPF_LOCAL_STORAGE_GET_F_CREATE 1
-#define BPF_NOEXIST		       1
 
 struct task_struct {
 	int unused;
