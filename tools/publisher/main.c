@@ -64,8 +64,8 @@ static const char usage_text[] =
 	"      --source URL       where the agent answers (default " SOURCE_DEFAULT ")\n"
 	"      --server URL       the API server, https (default: that of the pod)\n"
 	"      --credentials DIR  has token and ca.crt (default: those of the pod)\n"
-	"      --interval SECONDS ask the agent so often, 1 to 3600 (default 10)\n"
-	"      --refresh SECONDS  send an unchanged object so often, 1 to 86400 (default 300)\n"
+	"      --interval SECONDS time between two questions to the agent, 1 to 3600 (default 10)\n"
+	"      --refresh SECONDS  time until an unchanged object is sent again, 1 to 86400 (default 300)\n"
 	"      --once             publish once and exit\n"
 	"  -V, --version          print the version and exit\n"
 	"  -h, --help             print this help and exit\n"
@@ -398,7 +398,8 @@ static int choose_url(const struct publisher_options *options, char url[URL_MAX]
 		snprintf(server, sizeof(server),
 			 strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
 	else {
-		complain("no API server: give --server, or run in a pod");
+		complain(
+			"no API server is known: give --server, or run pinfold-publisher in a pod");
 		return -EINVAL;
 	}
 	if (strncmp(server, "https://", strlen("https://"))) {
