@@ -469,7 +469,8 @@ static void check_series(void)
 		die("no page of metrics");
 	population[PER_FINDING] = count_lines(page.data, "pinfold_finding_info{");
 	expected = metrics_budget(population, METRICS_CONTAINER);
-	nr = count_lines(page.data, "pinfold_") + count_lines(page.data, "process_");
+	nr = count_lines(page.data, "pinfold_") + count_lines(page.data, "process_") +
+	     count_lines(page.data, "resource_manager_");
 	snprintf(said, sizeof(said), "\npinfold_scrape_series %ju\n", (uintmax_t)expected);
 	if (nr != expected || !strstr(page.data, said)) {
 		fprintf(stderr, "bench_scrape: the page has %ju series, the formula %ju\n",
