@@ -283,7 +283,8 @@ static int numa_distance(struct session *session, int argc, char **argv)
 
 static const struct command numa_commands[] = {
 	{"show", "list", "[NODE]",
-	 "Show each NUMA node with its CPUs and its memory, and who holds them.", numa_show},
+	 "Show each NUMA node with its CPUs, its memory and its containers, and how long tasks wait.",
+	 numa_show},
 	{"distance", NULL, "", "Draw how far the nodes are from each other.", numa_distance},
 	{0},
 };

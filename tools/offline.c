@@ -75,7 +75,7 @@ static struct json_object *offline_cpus(const struct snapshot *snapshot)
 
 static struct json_object *offline_numa_nodes(const struct snapshot *snapshot)
 {
-	return view_numas(snapshot->ledger, NULL);
+	return view_numas(snapshot->ledger, NULL, NULL);
 }
 
 static struct json_object *offline_pods(const struct snapshot *snapshot)

@@ -18,7 +18,7 @@
 
 static struct kernel_port kernel;
 static uint64_t run_ns[CPUS], outside_ns[CPUS], remote_ns[CPUS];
-static uint64_t wait_ns[CPUS], switches[CPUS];
+static uint64_t wait_ns[CPUS], switches[CPUS], preemptions[CPUS], migrations[CPUS];
 static uint64_t nr_cpus;
 static bool hides_cpus;	      /* of the run time only the sum is known */
 static uint64_t published_id; /* of container "one" */
@@ -34,6 +34,8 @@ static inline int usage_of_one(void *self, uint64_t cgroup_id, struct usage *ret
 			      .remote_ns = remote_ns,
 			      .cpu_wait_ns = wait_ns,
 			      .cpu_switches = switches,
+			      .cpu_preemptions = preemptions,
+			      .cpu_migrations = migrations,
 			      .preemptions = 9,
 			      .migrations_thread = 10,
 			      .migrations_core = 11,
@@ -83,6 +85,8 @@ static inline int set_up_pods(void **state)
 	memset(outside_ns, 0, sizeof(outside_ns));
 	memset(wait_ns, 0, sizeof(wait_ns));
 	memset(switches, 0, sizeof(switches));
+	memset(preemptions, 0, sizeof(preemptions));
+	memset(migrations, 0, sizeof(migrations));
 	memset(remote_ns, 0, sizeof(remote_ns));
 	affinities = (struct affinities){0};
 	affinities_answer = 0;

@@ -129,6 +129,11 @@ static void test_sums(void **state)
 	assert_int_equal(usage.cpu_wait_ns[2], 0);
 	assert_int_equal(usage.cpu_switches[1], 5);
 	assert_int_equal(usage.cpu_switches[0], 0);
+	assert_int_equal(usage.cpu_preemptions[2], 4);
+	assert_int_equal(usage.cpu_preemptions[3], 0);
+	assert_int_equal(usage.cpu_migrations[2], 1);
+	assert_int_equal(usage.cpu_migrations[3], 10);
+	assert_int_equal(usage.cpu_migrations[0], 0);
 	/* the sum of a CPU's causes is not added to what was read before */
 	assert_int_equal(read_usage().cpu_wait_ns[0], 7);
 }

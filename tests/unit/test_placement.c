@@ -25,6 +25,8 @@ static void each_cpu_says_where_it_is_and_how_much_ran_there(void **state)
 	wait_ns[2] = 5 * S;
 	switches[2] = 6;
 	switches[16] = 1;
+	preemptions[2] = 4;
+	migrations[2] = 3;
 	list = query(controller, "placement");
 	assert_int_equal(json_object_array_length(list), 2);
 	row = row_of(list, "one");
@@ -46,6 +48,8 @@ static void each_cpu_says_where_it_is_and_how_much_ran_there(void **state)
 	place = item_of(row, "places", "cpu", "2");
 	assert_string_equal(member(place, "wait_seconds"), "5.000000000");
 	assert_string_equal(member(place, "switches"), "6");
+	assert_string_equal(member(place, "preemptions"), "4");
+	assert_string_equal(member(place, "migrations"), "3");
 	assert_string_equal(member(place, "numa"), "0");
 	assert_string_equal(member(place, "granted"), "true");
 	assert_string_equal(member(place, "local"), "true");

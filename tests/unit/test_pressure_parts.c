@@ -358,6 +358,42 @@ static void waits_of_nodes_never_fall(void **state)
 	controller_free(controller);
 }
 
+static void expect_rate(struct controller *controller, const char *key, const char *wanted)
+{
+	struct json_object *rows = query(controller, "numa");
+
+	assert_string_equal(member(json_object_array_get_idx(rows, 0), key), wanted);
+	json_object_put(rows);
+}
+
+/* The window begins ten to twenty seconds ago, so a load that ended is forgotten. */
+static void the_wait_rate_of_a_node_is_of_the_last_seconds(void **state)
+{
+	struct controller *controller = start_counting();
+
+	kernel.usage = usage_by_cpu;
+	kernel.observer_space = space_of;
+	has_observer = false;
+	node_waits_fini(&controller->node_waits);
+	memset(cpu_wait_ns, 0, sizeof(cpu_wait_ns));
+	scan(controller, pods, 1);
+	expect_rate(controller, "wait_percent", "null");
+	has_observer = true;
+	fake->now_ns += 3 * S;
+	expect_rate(controller, "wait_seconds", "0.000000000");
+	expect_rate(controller, "wait_percent", "null");
+	cpu_wait_ns[0] += 6 * S;
+	fake->now_ns += 4 * S;
+	expect_rate(controller, "wait_percent", "150.00");
+	expect_rate(controller, "window_seconds", "4.000000000");
+	cpu_wait_ns[0] += 6 * S;
+	for (int i = 0; i < 5; i++)
+		pass_after(controller, 4 * S);
+	expect_rate(controller, "wait_seconds", "12.000000000");
+	expect_rate(controller, "wait_percent", "0.00");
+	controller_free(controller);
+}
+
 /* The programs that an earlier agent loaded have counted on. */
 static void waits_before_a_restart_do_not_count(void **state)
 {
@@ -421,6 +457,7 @@ int main(void)
 		TEST(a_second_is_read_on_request),
 		TEST(waits_stand_beside_pressure_that_is_off),
 		TEST(waits_of_nodes_never_fall),
+		TEST(the_wait_rate_of_a_node_is_of_the_last_seconds),
 		TEST(waits_before_a_restart_do_not_count),
 		TEST(unreadable_waits_are_counted_later),
 	};

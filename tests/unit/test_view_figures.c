@@ -107,6 +107,8 @@ static void placements_become_objects(void **state)
 		 .run_ns = 3600000000000,
 		 .wait_ns = 2500000000,
 		 .switches = 7200,
+		 .preemptions = 16,
+		 .migrations = 45,
 		 .run_percent = 9474,
 		 .window_run_ns = 15000000000,
 		 .window_percent = 10000},
@@ -124,6 +126,8 @@ static void placements_become_objects(void **state)
 		 .run_ns = 1500,
 		 .wait_ns = -1,
 		 .switches = -1,
+		 .preemptions = -1,
+		 .migrations = -1,
 		 .window_run_ns = -1,
 		 .window_percent = -1},
 	};

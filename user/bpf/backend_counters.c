@@ -220,6 +220,8 @@ int backend_usage(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 		.remote_ns = usage.remote_ns,
 		.cpu_wait_ns = usage.cpu_wait_ns,
 		.cpu_switches = usage.cpu_switches,
+		.cpu_preemptions = usage.cpu_preemptions,
+		.cpu_migrations = usage.cpu_migrations,
 	};
 	memcpy(ret_usage->wait_ns, usage.wait_ns, sizeof(ret_usage->wait_ns));
 	return 0;

@@ -90,10 +90,11 @@ struct observe_usage {
 	 * By CPU id; valid until the next call. Of run_ns, outside_ns was
 	 * spent on a CPU while it was not the group's, and remote_ns on a CPU of the group that
 	 * is far from its memory. Whether a CPU is far is judged by the nodes of now, so
-	 * remote_ns may go back when they change. The last two are the parts of wait_ns and
-	 * switches on the CPU.
+	 * remote_ns may go back when they change. The others are the parts of wait_ns,
+	 * switches, preemptions and the migrations together on the CPU.
 	 */
 	const uint64_t *run_ns, *outside_ns, *remote_ns, *cpu_wait_ns, *cpu_switches;
+	const uint64_t *cpu_preemptions, *cpu_migrations;
 };
 
 /* All the waiting of a container: the sum of its causes. */

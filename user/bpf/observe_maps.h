@@ -53,6 +53,7 @@ struct observe_shown {
 struct observe_given {
 	uint64_t *run_ns; /* owned; has room for all */
 	uint64_t *outside_ns, *remote_ns, *cpu_wait_ns, *cpu_switches;
+	uint64_t *cpu_preemptions, *cpu_migrations;
 	struct observe_floor *floors; /* owned; those that the read leaves */
 };
 

@@ -154,7 +154,7 @@ static uint64_t open_ns(const struct observer *observer, const struct sample *sa
 }
 
 /* Of struct observe_given. */
-#define GIVEN_ARRAYS 5
+#define GIVEN_ARRAYS 7
 
 /* Begins with zeros. */
 static int prepare_given(struct observer *observer)
@@ -177,6 +177,8 @@ static int prepare_given(struct observer *observer)
 	given->remote_ns = given->outside_ns + nr_cpus;
 	given->cpu_wait_ns = given->remote_ns + nr_cpus;
 	given->cpu_switches = given->cpu_wait_ns + nr_cpus;
+	given->cpu_preemptions = given->cpu_switches + nr_cpus;
+	given->cpu_migrations = given->cpu_preemptions + nr_cpus;
 	return 0;
 }
 
@@ -282,6 +284,10 @@ static bool add_sample(const struct observer *observer, uint32_t slot, uint32_t 
 		given->cpu_wait_ns[cpu] += sample->counter.wait_ns[cause];
 	}
 	given->cpu_switches[cpu] = sample->counter.switches;
+	given->cpu_preemptions[cpu] = sample->counter.preemptions;
+	given->cpu_migrations[cpu] =
+		sample->counter.migrations_thread + sample->counter.migrations_core +
+		sample->counter.migrations_llc + sample->counter.migrations_numa;
 	usage->switches += sample->counter.switches;
 	usage->preemptions += sample->counter.preemptions;
 	usage->migrations_thread += sample->counter.migrations_thread;
@@ -345,6 +351,8 @@ int observe_usage(struct observer *observer, uint64_t cgroup_id, struct observe_
 	usage.remote_ns = observer->given.remote_ns;
 	usage.cpu_wait_ns = observer->given.cpu_wait_ns;
 	usage.cpu_switches = observer->given.cpu_switches;
+	usage.cpu_preemptions = observer->given.cpu_preemptions;
+	usage.cpu_migrations = observer->given.cpu_migrations;
 	*ret_usage = usage;
 	return 0;
 }

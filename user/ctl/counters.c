@@ -59,6 +59,7 @@ static void read_counters(const struct controller *controller, struct counted *r
 	row->usage.nr_cpus = 0;
 	row->usage.run_ns = row->usage.outside_ns = row->usage.remote_ns = NULL;
 	row->usage.cpu_wait_ns = row->usage.cpu_switches = NULL;
+	row->usage.cpu_preemptions = row->usage.cpu_migrations = NULL;
 	row->has_latency = !kernel->latency(kernel->self, row->cgroup_id, &row->latency);
 }
 

@@ -10,12 +10,16 @@
 
 /* The read of pressure, which comes every two seconds, has usually done it. */
 #define PERIOD_NS (2500 * 1000000ULL)
+/* A window begins with the last but one of the marks, which are this far apart. */
+#define MARK_PERIOD_NS	10000000000ULL
+#define LEAST_WINDOW_NS 1000000000ULL
 
 void node_waits_fini(struct node_waits *waits)
 {
 	free(waits->total_ns);
 	free(waits->cgroup_ids);
 	free(waits->last_ns);
+	free(waits->marks_ns);
 	*waits = (struct node_waits){0};
 }
 
@@ -94,15 +98,44 @@ static int make_next(const struct controller *controller, struct node_waits *ret
 		.total_ns = calloc(nr_nodes, sizeof(*next.total_ns)),
 		.cgroup_ids = calloc(nr + 1, sizeof(*next.cgroup_ids)),
 		.last_ns = calloc((size_t)nr * nr_nodes + 1, sizeof(*next.last_ns)),
+		.marks_ns = calloc((size_t)2 * nr_nodes, sizeof(*next.marks_ns)),
 	};
 
-	if (!next.total_ns || !next.cgroup_ids || !next.last_ns)
+	if (!next.total_ns || !next.cgroup_ids || !next.last_ns || !next.marks_ns)
 		return -ENOMEM;
+	if (before->marks_ns)
+		memcpy(next.marks_ns, before->marks_ns,
+		       (size_t)2 * nr_nodes * sizeof(*next.marks_ns));
+	memcpy(next.marked_ns, before->marked_ns, sizeof(next.marked_ns));
 	if (before->total_ns)
 		memcpy(next.total_ns, before->total_ns, nr_nodes * sizeof(*next.total_ns));
 	*ret_next = next;
 	next = (struct node_waits){0};
 	return 0;
+}
+
+/* The first look sets both marks, and a later one moves on when the newer one is old enough. */
+static void mark(struct node_waits *waits, uint32_t nr_nodes, bool is_first)
+{
+	uint64_t *newer_ns = &waits->marks_ns[nr_nodes];
+	const size_t size = nr_nodes * sizeof(*newer_ns);
+
+	if (!is_first && waits->counted_ns - waits->marked_ns[1] < MARK_PERIOD_NS)
+		return;
+	memcpy(waits->marks_ns, is_first ? waits->total_ns : newer_ns, size);
+	waits->marked_ns[0] = is_first ? waits->counted_ns : waits->marked_ns[1];
+	memcpy(newer_ns, waits->total_ns, size);
+	waits->marked_ns[1] = waits->counted_ns;
+}
+
+uint64_t node_waits_window(const struct node_waits *waits, const uint64_t **ret_from_ns)
+{
+	const uint64_t window_ns = waits->has_begun ? waits->counted_ns - waits->marked_ns[0] : 0;
+
+	if (window_ns < LEAST_WINDOW_NS)
+		return 0;
+	*ret_from_ns = waits->marks_ns;
+	return window_ns;
 }
 
 void ctl_count_node_waits(struct controller *controller)
@@ -135,6 +168,7 @@ void ctl_count_node_waits(struct controller *controller)
 	}
 	next.has_begun = true;
 	next.counted_ns = clock_now_ns(controller->ports.clock);
+	mark(&next, controller->topology->nodes.nr, !controller->node_waits.has_begun);
 	node_waits_fini(&controller->node_waits);
 	controller->node_waits = next;
 	next = (struct node_waits){0};

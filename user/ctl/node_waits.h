@@ -18,6 +18,9 @@ struct node_waits {
 	uint32_t nr;	      /* containers */
 	uint64_t *cgroup_ids; /* owned; ascending */
 	uint64_t *last_ns;    /* owned; what each had, [nr][nodes] */
+	/* With these sums the windows of now and of the next ones begin, [2][nodes]; the older ones first. */
+	uint64_t *marks_ns; /* owned */
+	uint64_t marked_ns[2];
 };
 
 void node_waits_fini(struct node_waits *waits);
@@ -30,5 +33,11 @@ void node_waits_fini(struct node_waits *waits);
 void ctl_count_node_waits(struct controller *controller);
 /* The same if it has not been done for 2.5 seconds; called each second, and before the sums are read. */
 void ctl_follow_node_waits(struct controller *controller);
+/*
+ * Over which time the waits of the last seconds are known, usually 10 to 20 seconds that end with the last
+ * look, and, by index of the topology's nodes, the sums with which it began. Borrowed until the next look.
+ * Returns 0 if less than a second is known.
+ */
+uint64_t node_waits_window(const struct node_waits *waits, const uint64_t **ret_from_ns);
 
 #endif

@@ -97,6 +97,8 @@ static struct view_placement_cpu place_on(const struct placing *placing, const s
 		.outside_ns = (int64_t)usage->outside_ns[cpu],
 		.wait_ns = usage->cpu_wait_ns ? (int64_t)usage->cpu_wait_ns[cpu] : -1,
 		.switches = usage->cpu_switches ? (int64_t)usage->cpu_switches[cpu] : -1,
+		.preemptions = usage->cpu_preemptions ? (int64_t)usage->cpu_preemptions[cpu] : -1,
+		.migrations = usage->cpu_migrations ? (int64_t)usage->cpu_migrations[cpu] : -1,
 		.run_percent = percent_of(usage->run_ns[cpu], run_ns),
 		.window_run_ns = -1,
 		.window_percent = -1,

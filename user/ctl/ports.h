@@ -279,9 +279,11 @@ struct usage {
 	/*
 	 * By CPU id, borrowed until the next call: all run time, the part of it on CPUs that
 	 * were not the container's, and the part on its own CPUs far from its memory; the waits
-	 * there, of all causes, and the switches. NULL = not known.
+	 * there, of all causes, the switches, the preemptions, and the migrations, of all kinds, that
+	 * the CPU carried out. NULL = not known.
 	 */
 	const uint64_t *run_ns, *outside_ns, *remote_ns, *cpu_wait_ns, *cpu_switches;
+	const uint64_t *cpu_preemptions, *cpu_migrations;
 };
 
 /* The state of the guard according to the last self-test. */

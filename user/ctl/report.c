@@ -338,14 +338,37 @@ static struct json_object *report_cpus(struct controller *controller)
 	return view_kubelet_cpus(controller->ledger, claims, nr, &state->default_cpus);
 }
 
+/* false = nobody counts the waits. */
+static bool fill_numa_waits(struct controller *controller, struct numa_wait *ret_waits)
+{
+	const struct node_waits *waits = &controller->node_waits;
+	const uint64_t *from_ns = NULL;
+	uint64_t window_ns;
+
+	ctl_follow_node_waits(controller);
+	if (!waits->has_begun)
+		return false;
+	window_ns = node_waits_window(waits, &from_ns);
+	for (uint32_t node = 0; node < controller->topology->nodes.nr; node++)
+		ret_waits[node] = (struct numa_wait){
+			.total_ns = (int64_t)waits->total_ns[node],
+			.window_ns = window_ns ? (int64_t)window_ns : -1,
+			.window_wait_ns =
+				window_ns ? (int64_t)(waits->total_ns[node] - from_ns[node]) : -1,
+		};
+	return true;
+}
+
 static struct json_object *report_numa_nodes(struct controller *controller)
 {
 	const struct machine_port *machine = controller->ports.machine;
 	struct topology_node now[TOPOLOGY_MAX_NODES];
+	struct numa_wait waits[TOPOLOGY_MAX_NODES];
+	const bool has_waits = fill_numa_waits(controller, waits);
 
 	if (machine)
 		machine->free_pages(machine->self, now);
-	return view_numas(controller->ledger, machine ? now : NULL);
+	return view_numas(controller->ledger, machine ? now : NULL, has_waits ? waits : NULL);
 }
 
 /* The path of a refused document; borrowed by the row. */

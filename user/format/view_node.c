@@ -164,8 +164,8 @@ static const struct field_desc machine_fields[] = {
 };
 DESCRIBE_PART(machine_row, machine_fields);
 
-static const struct cpuset *common(struct arena *arena, const struct cpuset *a,
-				   const struct cpuset *b)
+const struct cpuset *common_cpus(struct arena *arena, const struct cpuset *a,
+				 const struct cpuset *b)
 {
 	struct cpuset cpus = *a;
 
@@ -213,9 +213,9 @@ struct numa_row *numa_rows(struct arena *arena, const struct ledger *ledger, siz
 			.numa = node->id,
 			.memory_bytes = node->memory_bytes,
 			.cpus = cpus,
-			.reserved = common(arena, cpus, ledger_reserved(ledger)),
-			.shared = common(arena, cpus, ledger_shared_pool(ledger)),
-			.exclusive = common(arena, cpus, &exclusive),
+			.reserved = common_cpus(arena, cpus, ledger_reserved(ledger)),
+			.shared = common_cpus(arena, cpus, ledger_shared_pool(ledger)),
+			.exclusive = common_cpus(arena, cpus, &exclusive),
 		};
 	}
 	*ret_nr = rows ? topology->nr_memory_nodes : 0;

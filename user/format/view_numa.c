@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The NUMA nodes: who holds their CPUs and their memory, and how far they are from each other. */
+/* The NUMA nodes: who holds and awaits their CPUs and memory, and how far they are from each other. */
 #include "core/capacity/capacity.h"
 #include "format/object_table.h"
 #include "format/view_private.h"
@@ -26,6 +26,17 @@ static const struct field_desc distance_fields[] = {
 };
 DESCRIBE_PART(view_numa_distance, distance_fields);
 
+static const struct field_desc container_fields[] = {
+	TEXT(view_numa_container, namespace, NULL, 0, "Namespace of the pod."),
+	TEXT(view_numa_container, pod, NULL, 0, "Name of the pod."),
+	TEXT(view_numa_container, container, NULL, 0, "Name of the container."),
+	ENUM(view_numa_container, isolation, NULL, 0, ISOLATION_HELP, isolation_name, ISOLATION_NR),
+	CPUS(view_numa_container, cpus, NULL, 0, "Its CPUs on the node."),
+	ANSWER(view_numa_container, memory, NULL, 0,
+	       "Whether memory of the node was granted to it."),
+};
+static DESCRIBE_PART(view_numa_container, container_fields, .layout = OBJECT_TABLE);
+
 static const struct field_desc numa_fields[] = {
 	COUNT(view_numa, numa, NULL, HEAD, "Id of the NUMA node."),
 	CPUS(view_numa, cpus, NULL, HEAD, "All its CPUs; none for a node that has only memory."),
@@ -36,7 +47,18 @@ static const struct field_desc numa_fields[] = {
 	COUNT(view_numa, largest_request, "largest request", 0,
 	      "The most exclusive CPUs that one container can still get from this node alone; memory "
 	      "is ignored."),
+	SECONDS(view_numa, wait_ns, "wait_seconds", "waited", LINE | OR_NULL,
+		"How long tasks of containers were runnable on its CPUs while others had them, since the "
+		"agent's start; tasks that wait at the same time add up."),
+	PERCENT(view_numa, wait_percent, "wait rate", OR_NULL,
+		"What of that fell into the window, as a share of the window: 150 % are three tasks that "
+		"waited half of the time."),
+	SECONDS(view_numa, window_ns, "window_seconds", "window", OR_NULL,
+		"Length of the window, which ended at most four seconds ago: usually 10 to 20 seconds."),
 	LIST(view_numa, memory, numa_memory_row, NULL, BARE, "Its memory, by type."),
+	LIST(view_numa, containers, view_numa_container, "containers", 0,
+	     "Containers that were granted CPUs or memory of the node. One on several nodes is on each; "
+	     "one on the node's shared pool without granted memory is on none."),
 	LIST(view_numa, distances, view_numa_distance, NULL, HIDDEN,
 	     "To each node, by ascending id; empty if the firmware does not say."),
 };
@@ -92,6 +114,69 @@ static void fill_distances(struct arena *arena, const struct topology *topology,
 	row->nr_distances = nr;
 }
 
+static bool is_on(const struct grant *grant, const struct cpuset *cpus, uint32_t index)
+{
+	return grant->mems >> index & 1 || cpuset_count_common(grant->cpus, cpus);
+}
+
+static size_t count_on(const struct ledger *ledger, const struct cpuset *cpus, uint32_t index)
+{
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(ledger, i);
+
+		for (uint32_t j = 0; j < pod->nr_grants; j++)
+			nr += is_on(&pod->grants[j], cpus, index);
+	}
+	return nr;
+}
+
+static void fill_containers(struct arena *arena, const struct ledger *ledger, uint32_t index,
+			    struct view_numa *row)
+{
+	struct view_numa_container *rows =
+		arena_array(arena, count_on(ledger, row->cpus, index), sizeof(*rows));
+
+	row->containers = rows;
+	for (uint32_t i = 0; rows && i < ledger_nr_pods(ledger); i++) {
+		const struct ledger_pod *pod = ledger_pod_at(ledger, i);
+
+		for (uint32_t j = 0; j < pod->nr_grants; j++) {
+			const struct grant *grant = &pod->grants[j];
+
+			if (is_on(grant, row->cpus, index))
+				rows[row->nr_containers++] = (struct view_numa_container){
+					.namespace = pod->spec->namespace,
+					.pod = pod->spec->name,
+					.container = grant->container,
+					.isolation = grant->isolation,
+					.cpus = common_cpus(arena, grant->cpus, row->cpus),
+					.memory = grant->mems >> index & 1,
+				};
+		}
+	}
+}
+
+/* `waits` is by index of the nodes that have CPUs; NULL = nobody counts. */
+static void fill_waits(const struct topology *topology, const struct numa_wait *waits,
+		       struct view_numa *row)
+{
+	row->wait_ns = row->window_ns = row->wait_percent = -1;
+	for (uint32_t i = 0; waits && i < topology->nodes.nr; i++) {
+		const struct numa_wait *wait = &waits[i];
+
+		if (topology->nodes.ids[i] != row->numa)
+			continue;
+		row->wait_ns = wait->total_ns;
+		row->window_ns = wait->window_ns;
+		if (wait->window_ns > 0)
+			row->wait_percent = (int)((double)wait->window_wait_ns /
+							  (double)wait->window_ns * 10000 +
+						  0.5);
+	}
+}
+
 static void fill_capacity(const struct capacity *capacity, struct view_numa *row)
 {
 	for (uint32_t i = 0; i < capacity->nr_nodes; i++)
@@ -101,7 +186,8 @@ static void fill_capacity(const struct capacity *capacity, struct view_numa *row
 		}
 }
 
-struct json_object *view_numas(const struct ledger *ledger, const struct topology_node *now)
+struct json_object *view_numas(const struct ledger *ledger, const struct topology_node *now,
+			       const struct numa_wait *waits)
 {
 	const struct topology *topology = ledger_topology(ledger);
 	struct arena arena cleanup_arena = {0};
@@ -124,7 +210,9 @@ struct json_object *view_numas(const struct ledger *ledger, const struct topolog
 		};
 		fill_capacity(&capacity, &rows[i]);
 		fill_memory(&arena, ledger, i, now ? &now[i] : NULL, &rows[i]);
+		fill_waits(topology, waits, &rows[i]);
 		fill_distances(&arena, topology, i, &rows[i]);
+		fill_containers(&arena, ledger, i, &rows[i]);
 	}
 	return view_finish(&arena, &view_numa_desc, rows, nr);
 }

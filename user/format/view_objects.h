@@ -60,14 +60,26 @@ struct view_numa_distance {
 	uint32_t numa, distance;
 };
 
+/* A container that was granted CPUs or memory of a NUMA node. */
+struct view_numa_container {
+	const char *namespace, *pod, *container;
+	enum isolation isolation;
+	const struct cpuset *cpus; /* of the node */
+	bool memory;
+};
+
 struct view_numa {
 	uint32_t numa;
 	const struct cpuset *cpus, *reserved, *shared, *exclusive;
 	uint32_t free_cores, largest_request;
 	struct numa_memory_row *memory;
 	size_t nr_memory;
+	int64_t wait_ns, window_ns; /* -1 = not known, as the following */
+	int wait_percent;	    /* of the window */
 	const struct view_numa_distance *distances;
 	size_t nr_distances;
+	const struct view_numa_container *containers;
+	size_t nr_containers;
 };
 
 struct view_node {
@@ -132,7 +144,7 @@ struct view_placement_cpu {
 	uint32_t cpu;
 	int64_t numa; /* as the following, -1 = not known */
 	int granted, local;
-	int64_t run_ns, outside_ns, wait_ns, switches;
+	int64_t run_ns, outside_ns, wait_ns, switches, preemptions, migrations;
 	int run_percent; /* of all its run time */
 	int64_t window_run_ns;
 	int window_percent; /* of the window */

@@ -32,6 +32,12 @@ static const struct field_desc cpu_fields[] = {
 	SECONDS(view_placement_cpu, wait_ns, "wait_seconds", "waited", OR_NULL,
 		"How long its tasks were runnable on it while others had it; waits that are over."),
 	COUNT(view_placement_cpu, switches, NULL, OR_NULL, "How often one of its tasks got it."),
+	COUNT(view_placement_cpu, preemptions, NULL, OR_NULL,
+	      "How often one of its tasks lost it although it could have run on."),
+	COUNT(view_placement_cpu, migrations, NULL, OR_NULL,
+	      "How often the kernel, while it ran on this CPU, gave one of its tasks to another CPU: "
+	      "because it woke the task up or balanced the load. The task need not come from this CPU. "
+	      "Those of CPUs on which the container never ran are only in the sums."),
 	SECONDS(view_placement_cpu, window_run_ns, "window_run_seconds", "window", OR_NULL,
 		"CPU time on it in the window."),
 	PERCENT(view_placement_cpu, window_percent, "of it", OR_NULL,

@@ -69,6 +69,9 @@ struct numa_row {
 	const struct cpuset *cpus, *reserved, *shared, *exclusive;
 };
 extern const struct object_desc numa_row_desc;
+/* What is in both; the arena owns it. */
+const struct cpuset *common_cpus(struct arena *arena, const struct cpuset *a,
+				 const struct cpuset *b);
 /* One row for each memory node, ascending by id; the arena owns them. NULL = no memory. */
 struct numa_row *numa_rows(struct arena *arena, const struct ledger *ledger, size_t *ret_nr);
 

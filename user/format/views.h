@@ -87,8 +87,16 @@ struct cpu_claim {
  */
 struct json_object *view_kubelet_cpus(const struct ledger *ledger, const struct cpu_claim *claims,
 				      size_t nr_claims, const struct cpuset *shared);
-/* `now` has the huge pages free in the kernel, by index of the topology's memory_nodes; NULL = unknown. */
-struct json_object *view_numas(const struct ledger *ledger, const struct topology_node *now);
+/* How long tasks waited for the CPUs of a NUMA node, in all and in a window; -1 = not known. */
+struct numa_wait {
+	int64_t total_ns, window_ns, window_wait_ns;
+};
+/*
+ * `now` has the huge pages free in the kernel, by index of the topology's memory_nodes, and `waits` is by
+ * index of its nodes; NULL = unknown.
+ */
+struct json_object *view_numas(const struct ledger *ledger, const struct topology_node *now,
+			       const struct numa_wait *waits);
 
 /* A pod of the ledger that is not held as decided, or of which nobody can tell. */
 struct pod_problem {
