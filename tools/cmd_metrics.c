@@ -97,6 +97,7 @@ static const struct {
 	{"features", PER_FEATURE, 15},
 	{"hooks", PER_HOOK, HOOK_NR},
 	{"programs", PER_PROGRAM, 40},
+	{"maps", PER_MAP, 13},
 	{"findings", PER_FINDING, 0},
 };
 
@@ -122,7 +123,7 @@ static int parse_population(struct session *session, const char *word, const cha
 	}
 	return unexpected(session, word,
 			  "nodes, hugepages, pods, exclusive, containers, features, hooks, "
-			  "programs or findings, each with a number");
+			  "programs, maps or findings, each with a number");
 }
 
 static int metrics_budget_show(struct session *session, int argc, char **argv)
@@ -160,7 +161,7 @@ static const struct command metrics_commands[] = {
 	 metrics_list},
 	{"budget", NULL,
 	 "[nodes COUNT] [hugepages COUNT] [pods COUNT] [exclusive COUNT] [containers COUNT] "
-	 "[features COUNT] [hooks COUNT] [programs COUNT] [findings COUNT]",
+	 "[features COUNT] [hooks COUNT] [programs COUNT] [maps COUNT] [findings COUNT]",
 	 "Compute how many series the page has on a node of this size, at each metrics.level.",
 	 metrics_budget_show},
 	{0},

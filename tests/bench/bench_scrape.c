@@ -44,6 +44,7 @@
 #define NR_NODES    8
 #define NR_FEATURES 15
 #define NR_PROGRAMS 25
+#define NR_MAPS	    7
 #define NR_NOISE    12 /* programs of noise; the pressure has one */
 #define SIZE	    "\"pods\": 250, \"containers\": 750, \"cpus\": 256, \"nodes\": 8"
 #define GIB	    (1ULL << 30)
@@ -207,6 +208,19 @@ static uint32_t list_programs(void *self, const struct prog_row **ret_rows)
 	return NR_PROGRAMS;
 }
 
+static void list_maps(void *self, struct bpf_inventory *inventory)
+{
+	for (uint32_t i = 0; i < NR_MAPS; i++) {
+		struct map_row *row = bpf_inventory_add_map(inventory);
+
+		if (!row)
+			die("no memory for the maps");
+		row->used = 1000;
+		row->max_entries = 4096;
+		snprintf(row->name, sizeof(row->name), "map_%u", i);
+	}
+}
+
 static uint32_t list_hooks(void *self, const struct hook_count **ret_counts)
 {
 	static struct hook_count counts[HOOK_NR];
@@ -349,6 +363,7 @@ static void make_ports(void)
 	kernel.observer_space = read_space;
 	kernel.features = list_features;
 	kernel.programs = list_programs;
+	kernel.list = list_maps;
 	kernel.hook_counts = list_hooks;
 	ports = fake_ports;
 	ports.kernel = &kernel;
@@ -458,6 +473,7 @@ static void check_series(void)
 		[PER_FEATURE] = NR_FEATURES,
 		[PER_HOOK] = HOOK_NR,
 		[PER_PROGRAM] = NR_PROGRAMS + 1 + NR_NOISE,
+		[PER_MAP] = NR_MAPS,
 		[PER_POD] = NR_PODS,
 		[PER_EXCLUSIVE_POD] = (NR_PODS + 3) / 4,
 		[PER_CONTAINER] = NR_PODS * BENCH_CONTAINERS,

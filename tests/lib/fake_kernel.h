@@ -174,8 +174,11 @@ static inline void side_list(void *self, struct bpf_inventory *inventory)
 	inventory->is_timed = true;
 	for (uint32_t i = 0, nr = side_programs(self, &rows); i < nr; i++)
 		*bpf_inventory_add_prog(inventory) = rows[i];
-	*bpf_inventory_add_map(inventory) =
-		(struct map_row){.name = "managed", .type = "hash", .objects = "guard,watch"};
+	*bpf_inventory_add_map(inventory) = (struct map_row){.name = "managed",
+							     .type = "hash",
+							     .objects = "guard,watch",
+							     .used = 7,
+							     .max_entries = 1024};
 }
 
 static inline uint32_t side_hook_counts(void *self, const struct hook_count **ret_counts)

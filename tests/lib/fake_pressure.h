@@ -97,7 +97,7 @@ static inline void fake_pressure_list(void *self, struct bpf_inventory *inventor
 	*bpf_inventory_add_prog(inventory) =
 		(struct prog_row){.object = "pressure", .name = "read_pressure"};
 	*bpf_inventory_add_map(inventory) =
-		(struct map_row){.name = "pressure_rows", .objects = "pressure"};
+		(struct map_row){.name = "pressure_rows", .objects = "pressure", .used = -1};
 }
 
 static const struct pressure_port fake_pressure_port = {

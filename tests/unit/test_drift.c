@@ -432,6 +432,84 @@ static void a_partition_ended_by_a_write_has_its_culprit(void **state)
 	controller_free(controller);
 }
 
+/* --- figures ---------------------------------------------------------------------------------- */
+
+#define DETECTED(cause) "pinfold_drift_detected_total{attribute=\"cpus\",cause=\"" cause "\"} "
+
+/* Who wrote: a task of this cgroup of the host. */
+static void tell_writer(struct controller *controller, const char *cgroup, const char *container)
+{
+	struct event_record event = EVENT_RECORD(EVENT_DRIFT);
+	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	struct step step = {.kind = STEP_CREATE};
+	struct group_status status;
+	char error[GROUP_ERROR_MAX];
+
+	text_copy(step.path, sizeof(step.path), cgroup);
+	assert_int_equal(fake_create(&step, error), 0);
+	assert_int_equal(fake_status(NULL, cgroup, &status), 0);
+	event.attribute = GROUP_CPUSET_CPUS;
+	event.pid = 77;
+	event.culprit_id = status.cgroup_id;
+	assert_int_equal(fake_status(NULL, group_of(GROUP_CONTAINER, container)->path, &status), 0);
+	event.target_id = status.cgroup_id;
+	sink->event(sink->self, &event);
+}
+
+/* Differences are repaired at once, and what caused them is told afterwards, if at all. */
+static void drift_is_counted_by_cause_once_it_is_known(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "web", 500, false)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 2);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-3");
+	tamper("web", GROUP_CPUSET_CPUS, "2-3");
+	controller_wake(controller);
+	expect_metric(controller,
+		      "pinfold_drift_repaired_total{attribute=\"cpus\",result=\"ok\"} 2\n");
+	expect_metric(controller, DETECTED("user") "0\n");
+	expect_metric(controller, DETECTED("unknown") "0\n");
+	tell_writer(controller, "user.slice", "exclusive");
+	expect_metric(controller, DETECTED("user") "1\n");
+	expect_metric(controller, DETECTED("unknown") "0\n");
+	fake->now_ns += 5 * S;
+	expect_metric(controller, DETECTED("user") "1\n");
+	expect_metric(controller, DETECTED("unknown") "1\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* Only what the agent repaired counts, from when it was found. */
+static void exposure_ends_with_the_repair(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller;
+
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
+	controller = start_node(NULL);
+	scan(controller, pods, 1);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-3");
+	controller_wake(controller);
+	fake->now_ns += 7 * S;
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-5");
+	controller_wake(controller);
+	expect_metric(controller, "pinfold_drift_exposure_seconds_count 0\n");
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-3");
+	controller_wake(controller);
+	fake->now_ns += 3 * S;
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_ENFORCE;
+	reload(controller);
+	controller_wake(controller);
+	expect_metric(controller, "pinfold_drift_exposure_seconds_bucket{le=\"1.024\"} 0\n");
+	expect_metric(controller, "pinfold_drift_exposure_seconds_bucket{le=\"4.096\"} 1\n");
+	expect_metric(controller, "pinfold_drift_exposure_seconds_sum 3.000000000\n");
+	expect_metric(controller, "pinfold_drift_exposure_seconds_count 1\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
 /* --- rows ------------------------------------------------------------------------------------- */
 
 static uint64_t wall_ns;
@@ -441,7 +519,7 @@ static uint64_t wall(void *self)
 	return wall_ns++;
 }
 
-static const struct clock_port test_clock = {.wall_ns = wall};
+static const struct clock_port test_clock = {.now_ns = wall, .wall_ns = wall};
 /* The row behind the list looks open: nobody may find it there. */
 static struct {
 	struct drift drift;
@@ -565,6 +643,27 @@ static void an_event_explains_the_newest_change(void **state)
 	assert_int_equal(drift->list.nr_rows, 2);
 }
 
+static uint64_t nr_detected(enum drift_cause cause)
+{
+	return drift->nr_detected[GROUP_CPUSET_CPUS][cause];
+}
+
+/* What a full list drops is counted all the same. */
+static void nothing_detected_is_lost_with_its_row(void **state)
+{
+	char path[16];
+
+	for (int i = 0; i <= DRIFT_LIST_ROWS; i++) {
+		snprintf(path, sizeof(path), "%d", i);
+		drift_open_kubelets(drift, path, GROUP_CPUSET_CPUS);
+	}
+	assert_int_equal(nr_detected(CAUSE_UNKNOWN), DRIFT_LIST_ROWS);
+	wall_ns += 5 * S;
+	drift_count_named(drift);
+	drift_count_named(drift);
+	assert_int_equal(nr_detected(CAUSE_UNKNOWN), DRIFT_LIST_ROWS + 1);
+}
+
 static void a_repaired_change_keeps_its_culprit(void **state)
 {
 	struct drift_row *old = drift_list_open(&drift->list, "a", GROUP_CPUSET_CPUS);
@@ -598,11 +697,14 @@ int main(void)
 		TEST(a_container_that_is_not_wanted_has_not_drifted),
 		TEST(a_list_that_is_managed_from_now_on_has_not_drifted),
 		TEST(a_partition_ended_by_a_write_has_its_culprit),
+		TEST(drift_is_counted_by_cause_once_it_is_known),
+		TEST(exposure_ends_with_the_repair),
 		TEST_ROW(a_row_is_closed_when_no_step_writes_its_file),
 		TEST_ROW(a_closed_row_keeps_its_time),
 		TEST_ROW(every_row_of_a_full_list_is_closed),
 		TEST_ROW(an_event_belongs_to_its_cgroup_and_file),
 		TEST_ROW(an_event_explains_the_newest_change),
+		TEST_ROW(nothing_detected_is_lost_with_its_row),
 		TEST_ROW(a_repaired_change_keeps_its_culprit),
 	};
 

@@ -27,7 +27,7 @@ static uint64_t wall(void *self)
 	return wall_ns;
 }
 
-static const struct clock_port test_clock = {.wall_ns = wall};
+static const struct clock_port test_clock = {.now_ns = wall, .wall_ns = wall};
 
 static int set_up(void **state)
 {

@@ -191,7 +191,8 @@ static void a_member_goes_back_where_it_was(void **state)
 	expect_last(controller, "drift", "comm", "culprit");
 	expect_last(controller, "drift", "wanted", "pid 5 in " A);
 	expect_last(controller, "drift", "found", "pid 5 in cgroup 1501");
-	expect_metric(controller, "pinfold_drift_detected_total{attribute=\"members\"} 1\n");
+	expect_metric(controller,
+		      "pinfold_drift_detected_total{attribute=\"members\",cause=\"user\"} 1\n");
 	expect_metric(controller,
 		      "pinfold_drift_repaired_total{attribute=\"members\",result=\"ok\"} 1\n");
 	expect_metric(controller, "pinfold_drift_open{attribute=\"members\"} 0\n");

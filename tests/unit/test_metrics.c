@@ -19,9 +19,9 @@
 
 /* The node of page.prom, counted by hand in test_metrics_page.c. */
 static const uint64_t recorded[PER_NR] = {
-	[PER_HUGEPAGES] = 1,	 [PER_NODE] = 1,      [PER_NUMA_NODE] = 2, [PER_FEATURE] = 3,
-	[PER_HOOK] = 2,		 [PER_PROGRAM] = 4,   [PER_FINDING] = 2,   [PER_POD] = 4,
-	[PER_EXCLUSIVE_POD] = 2, [PER_CONTAINER] = 6,
+	[PER_HUGEPAGES] = 1, [PER_NODE] = 1,	      [PER_NUMA_NODE] = 2, [PER_FEATURE] = 3,
+	[PER_HOOK] = 2,	     [PER_PROGRAM] = 4,	      [PER_MAP] = 1,	   [PER_FINDING] = 2,
+	[PER_POD] = 4,	     [PER_EXCLUSIVE_POD] = 2, [PER_CONTAINER] = 6,
 };
 
 static char *read_page(const char *path)

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "controller_scene.h"
+#include "format/bpf_inventory.h"
 #include "lib/log.h"
 #include "mixed_pod.h"
 
@@ -45,6 +46,75 @@ static void containers_count_on_each_of_their_nodes(void **state)
 	expect_metric(controller, "pinfold_numa_containers{numa_node=\"1\"} 1\n");
 	controller_free(controller);
 	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* What joins the series of a container with its cgroup, its class and what it was granted. */
+static void a_container_says_what_it_is(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "own", 2000, true),
+				   fake_pod("b", "shared", 500, false)};
+	struct controller *controller;
+	char line[1024];
+
+	config.metrics.level = METRICS_CONTAINER;
+	controller = start_controller();
+	scan(controller, pods, 2);
+	snprintf(
+		line, sizeof(line),
+		"pinfold_container_info{namespace=\"default\",pod=\"a\",container=\"own\",uid=\"uid-a\","
+		"qos=\"Guaranteed\",assignment_type=\"node_exclusive\",cpus=\"2-3\",mems=\"0-1\","
+		"cgroup=\"%s\"} 1\n",
+		group_of(GROUP_CONTAINER, "own")->path);
+	expect_metric(controller, line);
+	snprintf(line, sizeof(line),
+		 "pinfold_container_info{namespace=\"default\",pod=\"b\",container=\"shared\","
+		 "uid=\"uid-b\",qos=\"Burstable\",assignment_type=\"node_shared\",cpus=\"4-15\","
+		 "mems=\"0-1\",cgroup=\"%s\"} 1\n",
+		 group_of(GROUP_CONTAINER, "shared")->path);
+	expect_metric(controller, line);
+	scan(controller, pods, 1);
+	assert_int_equal(
+		nr_series(controller, "pinfold_container_info{namespace=\"default\",pod=\"b\""), 0);
+	config.metrics.level = METRICS_POD;
+	assert_int_equal(nr_series(controller, "pinfold_container_info"), 0);
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+static struct map_row hash = {.name = "managed", .type = "hash", .used = 3, .max_entries = 10};
+static unsigned int nr_lists;
+
+static void list_maps(void *self, struct bpf_inventory *inventory)
+{
+	const struct map_row ring = {.name = "events", .used = -1, .max_entries = 4096};
+
+	nr_lists++;
+	*bpf_inventory_add_map(inventory) = hash;
+	*bpf_inventory_add_map(inventory) = ring;
+	/* the same of another version, while the two are exchanged */
+	*bpf_inventory_add_map(inventory) = hash;
+}
+
+/* Walking over their entries takes long, so pages share it. */
+static void maps_are_counted_every_ten_seconds(void **state)
+{
+	static struct kernel_port kernel;
+	struct controller *controller;
+
+	kernel = fake_kernel;
+	kernel.list = list_maps;
+	scene_kernel = &kernel;
+	controller = start_controller();
+	expect_metric(controller, "pinfold_bpf_map_entries{map=\"managed\",state=\"used\"} 6\n");
+	expect_metric(controller, "pinfold_bpf_map_entries{map=\"managed\",state=\"free\"} 14\n");
+	assert_int_equal(nr_series(controller, "pinfold_bpf_map_entries{"), 2);
+	assert_int_equal(nr_lists, 1);
+	hash.used = 4;
+	fake->now_ns += 10000000000ULL;
+	expect_metric(controller, "pinfold_bpf_map_entries{map=\"managed\",state=\"used\"} 8\n");
+	assert_int_equal(nr_lists, 2);
+	controller_free(controller);
+	scene_kernel = NULL;
 }
 
 /* A container without exclusive CPUs whose memory is granted is where its memory is. */
@@ -270,6 +340,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(offline_cpus_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(containers_count_on_each_of_their_nodes, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_container_says_what_it_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(maps_are_counted_every_ten_seconds, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(granted_memory_places_a_container, set_up,
 						tear_down),

@@ -91,6 +91,18 @@ enum assignment admission_assignment(const struct ledger_pod *pod, const struct 
 	return grant->isolation == ISOLATION_POD ? ASSIGNMENT_POD_SHARED : ASSIGNMENT_NODE_SHARED;
 }
 
+const char *admission_assignment_name(enum assignment assignment)
+{
+	static const char *const names[ASSIGNMENT_NR] = {
+		[ASSIGNMENT_NODE_EXCLUSIVE] = "node_exclusive",
+		[ASSIGNMENT_POD_EXCLUSIVE] = "pod_exclusive",
+		[ASSIGNMENT_POD_SHARED] = "pod_shared",
+		[ASSIGNMENT_NODE_SHARED] = "node_shared",
+	};
+
+	return names[assignment];
+}
+
 static void count_assignments(struct controller *controller, const struct ledger_pod *pod)
 {
 	struct admission *admission = &controller->admission;

@@ -19,6 +19,8 @@ enum assignment {
 
 /* `grant` is one of the pod's; a grant without exclusive CPUs shares the pod's or the node's. */
 enum assignment admission_assignment(const struct ledger_pod *pod, const struct grant *grant);
+/* As the metrics have it: "node_exclusive". */
+const char *admission_assignment_name(enum assignment assignment);
 
 /* A pod whose grant is being written to the state file; the grant takes effect afterwards. */
 struct deferred_pod {

@@ -24,6 +24,66 @@ void drift_end_round(struct drift *drift)
 	drift->is_repairing = drift->repairs_once = false;
 }
 
+/* --- figures -------------------------------------------------------------------------------------- */
+
+/* For how long the cause of a drift may become known after it was detected. */
+#define NAME_NS 5000000000ULL
+
+static void count(struct drift *drift, struct drift_row *row)
+{
+	drift->nr_detected[row->attribute][row->cause] += row->nr_uncounted;
+	row->nr_uncounted = 0;
+}
+
+void drift_count_named(struct drift *drift)
+{
+	const uint64_t now_ns = clock_now_ns(drift->list.clock);
+
+	for (uint32_t i = 0; i < drift->list.nr_rows; i++) {
+		struct drift_row *row = &drift->list.rows[i];
+
+		if (row->pid || now_ns - row->detected_ns >= NAME_NS)
+			count(drift, row);
+	}
+}
+
+void drift_count_rewritten(struct drift *drift, enum group_file file)
+{
+	drift->nr_detected[file][CAUSE_UNKNOWN]++;
+	drift->nr_repaired[file]++;
+}
+
+static void detect(struct drift *drift, struct drift_row *row)
+{
+	row->nr_uncounted++;
+	row->detected_ns = clock_now_ns(drift->list.clock);
+}
+
+/* A full list drops a row, whose cause will not become known. */
+static struct drift_row *open_row(struct drift *drift, const char *path, enum group_file file)
+{
+	if (drift->list.nr_rows == DRIFT_LIST_ROWS)
+		for (uint32_t i = 0; i < DRIFT_LIST_ROWS; i++)
+			count(drift, &drift->list.rows[i]);
+	return drift_list_open(&drift->list, path, file);
+}
+
+static void close_row(struct drift *drift, struct drift_row *row, uint32_t action)
+{
+	const uint64_t ns = clock_now_ns(drift->list.clock) - row->opened_ns;
+	uint32_t bucket = 0;
+
+	drift_list_close(&drift->list, row, action);
+	if (action != ACTION_REPAIR)
+		return;
+	while (bucket + 1 < DRIFT_BUCKETS && ns > DRIFT_FIRST_BUCKET_NS << 2 * bucket)
+		bucket++;
+	drift->nr_exposed[bucket]++;
+	drift->exposed_ns += ns;
+}
+
+/* --- what is drift -------------------------------------------------------------------------------- */
+
 static enum aspect aspect_of(enum group_file file)
 {
 	return file == GROUP_FREEZE || file == GROUP_MEMBERS ? ASPECT_CGROUP_MOVES
@@ -96,7 +156,7 @@ static struct event_row event_about(struct controller *controller, uint32_t kind
 static struct drift_row *note_drift(struct controller *controller, const struct step *step,
 				    const char *wanted)
 {
-	struct drift_row *row = drift_list_open(&controller->drift.list, step->path, step->file);
+	struct drift_row *row = open_row(&controller->drift, step->path, step->file);
 	struct event_row event;
 	struct event_record *record = &event.record;
 
@@ -107,7 +167,7 @@ static struct drift_row *note_drift(struct controller *controller, const struct 
 	snprintf(row->found, sizeof(row->found), "%s", step->old);
 	if (step->file == GROUP_CPUSET_PARTITION && !row->pid)
 		row->cause = CAUSE_KERNEL;
-	controller->drift.nr_detected[step->file]++;
+	detect(&controller->drift, row);
 	event = event_about(controller, EVENT_DIFFERENCE, step);
 	record->aspect = aspect_of(step->file);
 	record->pid = row->pid;
@@ -131,7 +191,7 @@ void ctl_note_repair(struct controller *controller, const struct step *step, str
 {
 	struct event_row event = event_about(controller, EVENT_REPAIR, step);
 
-	drift_list_close(&controller->drift.list, row, ACTION_REPAIR);
+	close_row(&controller->drift, row, ACTION_REPAIR);
 	controller->drift.nr_repaired[step->file]++;
 	event.record.action = ACTION_REPAIR;
 	text_copy(event.record.value, sizeof(event.record.value), step->value);
@@ -174,7 +234,9 @@ void drift_name_culprit(struct drift *drift, const struct event_row *event)
 	}
 	/* The culprit of another write: a new row, unless the file still differs. */
 	if (!row || row->pid)
-		row = drift_list_open(list, event->target, record->attribute);
+		row = open_row(drift, event->target, record->attribute);
+	if (row->pid)
+		count(drift, row);
 	row->pid = record->pid;
 	memcpy(row->comm, record->comm, sizeof(row->comm));
 	memcpy(row->cgroup, event->cgroup, sizeof(row->cgroup));
@@ -189,9 +251,9 @@ struct drift_row *drift_open_kubelets(struct drift *drift, const char *path, enu
 
 	if (drift_list_find_open(&drift->list, path, file))
 		return NULL;
-	row = drift_list_open(&drift->list, path, file);
+	row = open_row(drift, path, file);
 	row->is_kubelets = true;
-	drift->nr_detected[file]++;
+	detect(drift, row);
 	return row;
 }
 
@@ -201,7 +263,7 @@ void drift_close_kubelets(struct drift *drift, const char *path, enum group_file
 	struct drift_row *row = drift_list_find_open(&drift->list, path, file);
 
 	if (row)
-		drift_list_close(&drift->list, row, action);
+		close_row(drift, row, action);
 	if (action == ACTION_REPAIR)
 		drift->nr_repaired[file]++;
 }
@@ -215,8 +277,10 @@ void drift_fail_kubelets(struct drift *drift, enum group_file file)
 
 struct drift_row *drift_open_members(struct drift *drift, const char *path)
 {
-	drift->nr_detected[GROUP_MEMBERS]++;
-	return drift_list_open(&drift->list, path, GROUP_MEMBERS);
+	struct drift_row *row = open_row(drift, path, GROUP_MEMBERS);
+
+	detect(drift, row);
+	return row;
 }
 
 void drift_close_members(struct drift *drift, const char *path, uint32_t action)
@@ -224,7 +288,7 @@ void drift_close_members(struct drift *drift, const char *path, uint32_t action)
 	struct drift_row *row = drift_list_find_open(&drift->list, path, GROUP_MEMBERS);
 
 	if (row)
-		drift_list_close(&drift->list, row, action);
+		close_row(drift, row, action);
 }
 
 void drift_count_members(struct drift *drift, bool is_repaired)

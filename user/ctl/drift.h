@@ -11,13 +11,27 @@
 
 struct controller;
 
+/* Bounds of how long drift was in force: 1 ms, and so on, four times as long each, up to 17 minutes. */
+#define DRIFT_BUCKETS	      12
+#define DRIFT_FIRST_BUCKET_NS 1000000ULL
+
 struct drift {
 	struct drift_list list;
 	bool repairs_once; /* the next round repairs drift even if the policy only audits */
 	bool is_repairing; /* the current round is that one */
-	uint64_t nr_detected[GROUP_ATTRIBUTE_NR]; /* by attribute, since the start */
+	/* By attribute, since the start; see drift_count_named(). */
+	uint64_t nr_detected[GROUP_ATTRIBUTE_NR][CAUSE_NR];
 	uint64_t nr_repaired[GROUP_ATTRIBUTE_NR], nr_failed[GROUP_ATTRIBUTE_NR];
+	uint64_t nr_exposed[DRIFT_BUCKETS], exposed_ns; /* until the agent repaired it */
 };
+
+/*
+ * Count what was detected and has its cause now, or has had none for five seconds. A counter cannot be
+ * corrected, and a drift is usually detected a moment before its culprit is known.
+ */
+void drift_count_named(struct drift *drift);
+/* It was detected and repaired without a row, because nobody can tell who caused it. */
+void drift_count_rewritten(struct drift *drift, enum group_file file);
 
 /* An operator's request: the next round repairs drift, whatever the policy. */
 void drift_request_repair(struct drift *drift);

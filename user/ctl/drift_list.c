@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
+#include "ctl/clock.h"
 #include "ctl/drift_list.h"
 #include "lib/text.h"
 
@@ -51,6 +52,7 @@ struct drift_row *drift_list_open(struct drift_list *list, const char *path, enu
 		.attribute = file,
 		.cause = CAUSE_UNKNOWN,
 		.since_ns = list->clock->wall_ns(list->clock->self),
+		.opened_ns = clock_now_ns(list->clock),
 		.action = ACTION_NONE,
 	};
 	text_copy(row->path, sizeof(row->path), path);

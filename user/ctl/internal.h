@@ -33,6 +33,7 @@
 #include "ctl/operations.h"
 #include "ctl/page.h"
 #include "ctl/placement.h"
+#include "ctl/map_space.h"
 #include "ctl/node_waits.h"
 #include "ctl/pressure.h"
 #include "ctl/pressure_samples.h"
@@ -81,6 +82,7 @@ struct controller {
 	struct counters counters;
 	struct ended_pods ended;
 	struct node_waits node_waits;
+	struct map_space map_space;
 	struct pressures pressures;
 	struct pressure_samples samples;
 	struct resident resident;

@@ -20,14 +20,6 @@
 #include "format/bpf_inventory.h"
 #include "format/metrics.h"
 
-static const char *const assignment_types[] = {
-	[ASSIGNMENT_NODE_EXCLUSIVE] = "node_exclusive",
-	[ASSIGNMENT_POD_EXCLUSIVE] = "pod_exclusive",
-	[ASSIGNMENT_POD_SHARED] = "pod_shared",
-	[ASSIGNMENT_NODE_SHARED] = "node_shared",
-};
-_Static_assert(ARRAY_SIZE(assignment_types) == ASSIGNMENT_NR, "a word for each assignment");
-
 /* --- about the agent ----------------------------------------------------------------------------- */
 
 static void write_identity(struct controller *controller, struct exposition *page)
@@ -143,12 +135,13 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 	}
 	exposition_family(page, &metric_families.containers);
 	for (size_t i = 0; i < ASSIGNMENT_NR; i++)
-		exposition_count(page, LABELS({"assignment_type", assignment_types[i]}), held[i]);
+		exposition_count(page, LABELS({"assignment_type", admission_assignment_name(i)}),
+				 held[i]);
 	exposition_family(page, &metric_families.assignments);
 	for (size_t i = 0; i < ASSIGNMENT_NR; i++)
 		exposition_count(page,
 				 LABELS({"resource_name", "cpu"},
-					{"assignment_type", assignment_types[i]}),
+					{"assignment_type", admission_assignment_name(i)}),
 				 admission->nr_assigned[i]);
 	measure_grants_allocations(controller, page);
 	exposition_family(page, &metric_families.admissions);
@@ -183,11 +176,18 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 static void write_drift(struct controller *controller, struct exposition *page)
 {
 	const struct drift *drift = &controller->drift;
+	double bounds[DRIFT_BUCKETS - 1];
+	const struct metric_histogram exposure = {bounds, ARRAY_SIZE(bounds), drift->nr_exposed,
+						  drift->exposed_ns};
 
+	drift_count_named(&controller->drift);
 	exposition_family(page, &metric_families.drift_detected);
 	for (enum group_file file = 0; file < GROUP_ATTRIBUTE_NR; file++)
-		exposition_count(page, LABELS({"attribute", attribute_name(file)}),
-				 drift->nr_detected[file]);
+		for (enum drift_cause cause = 0; cause < CAUSE_NR; cause++)
+			exposition_count(page,
+					 LABELS({"attribute", attribute_name(file)},
+						{"cause", drift_cause_name(cause)}),
+					 drift->nr_detected[file][cause]);
 	exposition_family(page, &metric_families.drift_repaired);
 	for (enum group_file file = 0; file < GROUP_ATTRIBUTE_NR; file++) {
 		exposition_count(page,
@@ -201,6 +201,10 @@ static void write_drift(struct controller *controller, struct exposition *page)
 	for (enum group_file file = 0; file < GROUP_ATTRIBUTE_NR; file++)
 		exposition_count(page, LABELS({"attribute", attribute_name(file)}),
 				 drift_list_nr_open(&drift->list, file));
+	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
+		bounds[i] = 1e-9 * (double)(DRIFT_FIRST_BUCKET_NS << 2 * i);
+	exposition_family(page, &metric_families.drift_exposure);
+	exposition_histogram(page, NO_LABELS, &exposure);
 }
 
 /* The counters stay at 0 until the kernel measures run times. */
@@ -284,6 +288,7 @@ static void write_guard(struct controller *controller, struct exposition *page)
 						{"action", action_name(action)}),
 					 hooks[i].counts[action]);
 	write_programs(&controller->ports, page);
+	measure_node_maps(controller, page);
 	measure_node_losses(controller, page);
 	exposition_family(page, &metric_families.groups_left_out);
 	exposition_count(page, NO_LABELS,

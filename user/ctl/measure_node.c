@@ -114,6 +114,22 @@ void measure_node_losses(struct controller *controller, struct exposition *page)
 				 noise->untold(noise->self));
 }
 
+void measure_node_maps(struct controller *controller, struct exposition *page)
+{
+	const struct map_space *space = ctl_map_space(controller);
+
+	if (space->nr)
+		exposition_family(page, &metric_families.map_entries);
+	for (uint32_t i = 0; i < space->nr; i++) {
+		const struct map_space_row *row = &space->rows[i];
+
+		exposition_count(page, LABELS({"map", row->name}, {"state", "used"}), row->nr_used);
+		exposition_count(page, LABELS({"map", row->name}, {"state", "free"}),
+				 row->max_entries > row->nr_used ? row->max_entries - row->nr_used
+								 : 0);
+	}
+}
+
 /* `space` is NULL if the observer is not loaded. */
 static void write_not_measured(const struct controller *controller,
 			       const struct observer_space *space, struct exposition *page)

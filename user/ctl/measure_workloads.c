@@ -18,6 +18,7 @@
 struct measured {
 	const struct ledger_pod *pod;
 	const char *container;
+	const char *cgroup;
 	struct usage usage;
 	struct latency latency;
 	uint64_t throttled_ns;
@@ -146,6 +147,7 @@ static bool measure_container(struct controller *controller, const struct group 
 		cgroup_id = status.cgroup_id;
 	}
 	row->container = group->container;
+	row->cgroup = group->path;
 	measure_usage(controller, cgroup_id, row);
 	return !row->is_gone || row->has_latency;
 }
@@ -294,6 +296,58 @@ static void write_waits(const struct measured *row, struct exposition *page)
 				   row->usage.wait_ns[cause]);
 }
 
+/* Text of a set, which those of a node or pod share; the text is made anew when the set is another one. */
+struct set_text {
+	const struct cpuset *set;
+	char text[CPUSET_TEXT_MAX];
+};
+
+static const char *text_of(struct set_text *last, const struct cpuset *set)
+{
+	if (last->set != set)
+		cpuset_format(set, last->text, sizeof(last->text));
+	last->set = set;
+	return last->text;
+}
+
+/* Without restriction it is all nodes. */
+static void format_mems(const struct topology *topology, node_mask_t mems, char *text, size_t size)
+{
+	const uint32_t nr = topology->nr_memory_nodes;
+	const node_mask_t all = nr >= 64 ? ~(node_mask_t)0 : ((node_mask_t)1 << nr) - 1;
+	struct cpuset nodes = CPUSET_EMPTY;
+
+	topology_mems_of_mask(topology, mems ? mems : all, &nodes);
+	cpuset_format(&nodes, text, size);
+}
+
+static void write_info(const struct controller *controller, const struct measured *rows,
+		       uint32_t nr, struct exposition *page)
+{
+	struct set_text cpus = {0};
+	char mems[TOPOLOGY_MAX_NODES * sizeof("8191,")];
+
+	exposition_family(page, &metric_families.container_info);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct ledger_pod *pod = rows[i].pod;
+		const struct grant *grant = ledger_find_grant(pod, rows[i].container);
+
+		if (!grant || rows[i].is_gone)
+			continue;
+		format_mems(controller->topology, grant->mems, mems, sizeof(mems));
+		exposition_count(
+			page,
+			POD_LABELS(&rows[i], {"container", rows[i].container},
+				   {"uid", pod->spec->uid}, {"qos", qos_class_name(pod->qos)},
+				   {"assignment_type",
+				    admission_assignment_name(admission_assignment(pod, grant))},
+				   {"cpus",
+				    text_of(&cpus, ledger_effective(controller->ledger, grant))},
+				   {"mems", mems}, {"cgroup", rows[i].cgroup}),
+			1);
+	}
+}
+
 static void write_containers(const struct measured *rows, uint32_t nr, struct exposition *page)
 {
 	exposition_family(page, &metric_families.cpu_wait);
@@ -440,8 +494,10 @@ int ctl_measure_workloads(struct controller *controller, struct exposition *page
 		write_pods(sums, nr_sums, page);
 		write_latencies(sums, nr_sums, page);
 	}
-	if (level >= METRICS_CONTAINER)
+	if (level >= METRICS_CONTAINER) {
+		write_info(controller, rows, nr, page);
 		write_containers(rows, nr, page);
+	}
 	if (level < METRICS_POD)
 		return 0;
 	r = controller->ports.pressure ? write_pressure(controller, &left_out, page) : 0;

@@ -197,8 +197,7 @@ void ctl_runtime_rewritten(void *self, const char *container_id, enum group_file
 
 	if (!row)
 		return;
-	controller->drift.nr_detected[file]++;
-	controller->drift.nr_repaired[file]++;
+	drift_count_rewritten(&controller->drift, file);
 	event.record.attribute = file;
 	event.record.action = ACTION_REPAIR;
 	if (cpuset_format(value, event.record.value, sizeof(event.record.value)) >=

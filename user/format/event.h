@@ -154,8 +154,12 @@ struct drift_row {
 	char cgroup[ROW_PATH_MAX];
 	uint64_t since_ns;    /* CLOCK_REALTIME */
 	uint64_t repaired_ns; /* 0 = still open */
-	bool is_kubelets;     /* it differs from what a kubelet decided, not from the ledger */
-	uint32_t action;      /* ACTION_REPAIR, ACTION_AUDIT or ACTION_NONE */
+	uint64_t opened_ns;   /* CLOCK_MONOTONIC */
+	/* How often it was detected without being counted yet, and since when: its cause may become known. */
+	uint32_t nr_uncounted;
+	uint64_t detected_ns;
+	bool is_kubelets; /* it differs from what a kubelet decided, not from the ledger */
+	uint32_t action;  /* ACTION_REPAIR, ACTION_AUDIT or ACTION_NONE */
 };
 
 /* What a row says in words; the names are borrowed from tables, which last. */

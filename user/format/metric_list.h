@@ -65,13 +65,15 @@ METRIC(state_writes, "pinfold_state_writes_total", COUNTER, NULL, "result",
        "Writes of the state file.", [PER_NODE] = 2)
 METRIC(state_restore, "pinfold_state_restore_total", COUNTER, NULL, "result",
        "What the start made of the state file.", [PER_NODE] = 4)
-METRIC(drift_detected, "pinfold_drift_detected_total", COUNTER, NULL, "attribute",
+METRIC(drift_detected, "pinfold_drift_detected_total", COUNTER, NULL, "attribute, cause",
        "Differences between the kernel and the ledger that the agent did not cause.",
-       [PER_NODE] = 8)
+       [PER_NODE] = 48)
 METRIC(drift_repaired, "pinfold_drift_repaired_total", COUNTER, NULL, "attribute, result",
        "Attempts to repair drift.", [PER_NODE] = 16)
 METRIC(drift_open, "pinfold_drift_open", GAUGE, NULL, "attribute",
        "Differences that are not repaired yet.", [PER_NODE] = 8)
+METRIC(drift_exposure, "pinfold_drift_exposure_seconds", HISTOGRAM, "seconds", NULL,
+       "How long differences lasted that the agent repaired.", [PER_NODE] = 14)
 METRIC(guard_up, "pinfold_guard_active", GAUGE, NULL, NULL,
        "1 while the guard is active; 0 if it is inactive, partial or unknown.", [PER_NODE] = 1)
 METRIC(guard_enforcing, "pinfold_guard_enforcing", GAUGE, NULL, "aspect",
@@ -91,6 +93,8 @@ METRIC(program_seconds, "pinfold_bpf_program_run_seconds_total", COUNTER, "secon
 METRIC(program_runs, "pinfold_bpf_program_runs_total", COUNTER, NULL, "program",
        "Runs of pinfold's BPF programs; grows only while kernel.bpf_stats_enabled is 1.",
        [PER_PROGRAM] = 1)
+METRIC(map_entries, "pinfold_bpf_map_entries", GAUGE, NULL, "map, state",
+       "Entries of the BPF programs' hash maps, used and free.", [PER_MAP] = 2)
 METRIC(events_lost, "pinfold_bpf_events_lost_total", COUNTER, NULL, "map",
        "What the BPF programs could not report, follow or note, by the map that had no room for it.",
        [PER_NODE] = 7)
@@ -149,6 +153,9 @@ METRIC(preemptions, "pinfold_pod_preemptions_total", COUNTER, NULL, "namespace, 
        "How often a pod's tasks lost a CPU although they could have run on.", [PER_POD] = 1)
 METRIC(runqueue_latency, "pinfold_runqueue_latency_seconds", HISTOGRAM, "seconds", "namespace, pod",
        "Waits of a pod's tasks for a CPU that are over, by length.", [PER_POD] = 14)
+METRIC(container_info, "pinfold_container_info", GAUGE, NULL,
+       "namespace, pod, container, uid, qos, assignment_type, cpus, mems, cgroup",
+       "What a container was granted, and its cgroup; always 1.", [PER_CONTAINER] = 1)
 METRIC(cpu_wait, "pinfold_cpu_wait_seconds_total", COUNTER, "seconds",
        "namespace, pod, container, cause",
        "Time that tasks were runnable but did not run, by who had the CPU instead.",

@@ -28,6 +28,7 @@ static const struct {
 	[PER_FEATURE] = {"feature", METRICS_NODE},
 	[PER_HOOK] = {"hook", METRICS_NODE},
 	[PER_PROGRAM] = {"program", METRICS_NODE},
+	[PER_MAP] = {"map", METRICS_NODE},
 	[PER_FINDING] = {"finding", METRICS_NODE},
 	[PER_POD] = {"pod", METRICS_POD},
 	[PER_EXCLUSIVE_POD] = {"exclusive pod", METRICS_POD},

@@ -17,6 +17,7 @@ enum metric_per {
 	PER_FEATURE,   /* of the kernel, as `pinfold feature` lists them */
 	PER_HOOK,      /* of the guard */
 	PER_PROGRAM,   /* BPF programs, as `pinfold prog` lists them */
+	PER_MAP,       /* hash maps of the BPF programs, as `pinfold prog maps` lists them */
 	PER_FINDING,   /* names of findings that apply */
 	PER_POD,
 	PER_EXCLUSIVE_POD, /* pods with exclusive CPUs, which are counted as pods too */

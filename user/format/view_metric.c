@@ -69,7 +69,7 @@ struct budget_row {
 
 /* A member for each of enum metric_per but the node. */
 struct view_budget {
-	uint64_t numa_nodes, hugepages, features, hooks, programs, findings;
+	uint64_t numa_nodes, hugepages, features, hooks, programs, maps, findings;
 	uint64_t pods, exclusive_pods, containers;
 	uint64_t level_node, level_pod, level_container;
 	struct budget_row *metrics;
@@ -98,6 +98,7 @@ static const struct field_desc budget_fields[] = {
 	COUNT(view_budget, features, NULL, LINE, "Kernel features that the agent reports."),
 	COUNT(view_budget, hooks, NULL, 0, "Hooks of the guard."),
 	COUNT(view_budget, programs, NULL, 0, "BPF programs of the agent."),
+	COUNT(view_budget, maps, NULL, 0, "Hash maps of these programs."),
 	COUNT(view_budget, findings, NULL, 0, "Names of findings that apply at a time."),
 	LIST(view_budget, metrics, budget_row, NULL, 0, "The series of each metric."),
 };
@@ -128,6 +129,7 @@ struct json_object *view_budget(const uint64_t *population)
 		.features = population[PER_FEATURE],
 		.hooks = population[PER_HOOK],
 		.programs = population[PER_PROGRAM],
+		.maps = population[PER_MAP],
 		.findings = population[PER_FINDING],
 		.pods = population[PER_POD],
 		.exclusive_pods = population[PER_EXCLUSIVE_POD],
