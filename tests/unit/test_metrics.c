@@ -2,7 +2,7 @@
 // LIBS: format core lib
 /*
  * The list of metrics says of each what the recorded pages show: its order, its labels, and how
- * many series it has. test_metrics_page compares these pages with the agent's.
+ * many series it has; and the table of docs/metrics.md is made of it. test_metrics_page compares these pages with the agent's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "../lib/data.h"
+#include "../lib/golden.h"
 #include "format/metrics.h"
 #include "lib/text.h"
 
@@ -190,6 +190,53 @@ static void formulas_can_be_read(void **state)
 	}
 }
 
+/* --- docs/metrics.md ------------------------------------------------------------------------ */
+
+#define TABLE_BEGIN "<!-- table -->\n"
+#define TABLE_END   "<!-- end of the table -->\n"
+
+static void write_table(struct text *text)
+{
+	size_t nr;
+	const struct metric *metrics = metrics_table(&nr);
+
+	text_append(text,
+		    "| name | type | labels | unit | meaning |\n| --- | --- | --- | --- | --- |\n");
+	for (size_t i = 0; i < nr; i++) {
+		const struct metric_family *family = metrics[i].family;
+
+		/* a column's end would be read in it */
+		assert_null(strchr(family->help, '|'));
+		text_printf(text, "| `%s` | %s | %s%s| %s%s| %s |\n", family->name,
+			    metric_type_name(family->type),
+			    metrics[i].labels ? metrics[i].labels : "",
+			    metrics[i].labels ? " " : "", family->unit ? family->unit : "",
+			    family->unit ? " " : "", family->help);
+	}
+}
+
+/* The rest of the page is written by hand. */
+static void the_reference_has_the_table_of_the_list(void **state)
+{
+	char *read = read_page("docs/metrics.md");
+	struct text page cleanup_text = {0}, text cleanup_text = {0};
+	const char *begin, *end;
+
+	text_append(&page, read);
+	free(read);
+	assert_int_equal(page.error, 0);
+	begin = strstr(page.data, TABLE_BEGIN);
+	end = strstr(page.data, TABLE_END);
+	assert_non_null(begin);
+	assert_true(end > begin);
+	begin += strlen(TABLE_BEGIN);
+	text_append_len(&text, page.data, (size_t)(begin - page.data));
+	write_table(&text);
+	text_append(&text, end);
+	assert_int_equal(text.error, 0);
+	golden_compare("docs/metrics.md", text.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +245,7 @@ int main(void)
 		cmocka_unit_test(labels_are_those_of_the_page),
 		cmocka_unit_test(the_order_is_that_of_the_page),
 		cmocka_unit_test(formulas_can_be_read),
+		cmocka_unit_test(the_reference_has_the_table_of_the_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

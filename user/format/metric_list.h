@@ -5,8 +5,8 @@
  * members of metric_families, and the table of format/metrics.h come from these lines. SERIES says how
  * many series there are for each of what enum metric_per lists.
  *
- * docs/metrics.md has the same metrics with their meaning; tests/check/metrics compares them, and
- * tests/unit/test_metrics.c compares this list with the recorded page.
+ * The table of docs/metrics.md is made of this list; `make golden` writes it. tests/unit/test_metrics.c
+ * compares the list with that table and with the recorded page.
  */
 METRIC(build_info, "pinfold_build_info", GAUGE, NULL, "version, revision, libbpf, mode",
        "Version of the agent; always 1.", [PER_NODE] = 1)
