@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -149,6 +150,7 @@ static int fill_prog(__u32 prog_id, bool is_timed, const struct btf *btf, struct
 		return -errno;
 	row->id = found.id;
 	memcpy(row->tag, found.tag, sizeof(row->tag));
+	row->age_ns = found.age_ns;
 	row->run_time_ns = found.run_ns;
 	row->run_count = found.nr_runs;
 	row->recursion_misses = found.recursion_misses;
@@ -225,7 +227,8 @@ int pins_fetch_progs(struct session *session, struct json_object **ret_json)
 	r = read_links(dir, path, &inventory);
 	if (r)
 		return r == -ENOMEM ? out_no_memory(session) : report_pin(session, path, -r);
-	*ret_json = view_progs(inventory.progs, inventory.nr_progs);
+	*ret_json = view_progs(inventory.progs, inventory.nr_progs,
+			       (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
 	return *ret_json ? STATUS_DONE : out_no_memory(session);
 }
 

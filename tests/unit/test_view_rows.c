@@ -364,17 +364,22 @@ static void programs_become_objects(void **state)
 		 .object = "watch",
 		 .attached = true,
 		 .pinned = true,
-		 .run_time_ns = 1234,
+		 .run_time_ns = 1234000000,
 		 .run_count = 2,
+		 .age_ns = 20000000000,
 		 .recursion_misses = 1,
 		 .memory_bytes = 8192},
 		{.object = "noise", NO_FIGURES, .reason = "no CPU is exclusive"},
 	};
-	struct json_object *json = view_progs(rows, ARRAY_SIZE(rows));
+	struct json_object *json = view_progs(rows, ARRAY_SIZE(rows), 4);
 
 	check("progs", &view_prog_desc, json);
 	expect(json, "/0/run_count", "null");
 	expect(json, "/0/recursion_misses", "null");
+	expect(json, "/0/machine_percent", "null");
+	/* 1.234 s of 80 s of CPUs */
+	expect(json, "/1/machine_percent", "1.54");
+	expect(json, "/2/machine_percent", "null");
 	expect(json, "/2/name", "null");
 	json_object_put(json);
 }

@@ -36,6 +36,7 @@ void inventory_fill_prog(struct prog_row *row, const char *object, const char *n
 		return;
 	row->id = found.id;
 	memcpy(row->tag, found.tag, sizeof(row->tag));
+	row->age_ns = found.age_ns;
 	row->run_time_ns = found.run_ns;
 	row->run_count = found.nr_runs;
 	row->recursion_misses = (int64_t)found.recursion_misses;

@@ -44,7 +44,10 @@ struct json_object *ctl_report_progs(struct controller *controller)
 	struct bpf_inventory inventory cleanup_bpf_inventory = {0};
 
 	list_all(controller, &inventory);
-	return inventory.error ? NULL : view_progs(inventory.progs, inventory.nr_progs);
+	return inventory.error ? NULL
+			       : view_progs(inventory.progs, inventory.nr_progs,
+					    cpuset_count_common(&controller->topology->all,
+								&controller->online));
 }
 
 struct json_object *ctl_report_maps(struct controller *controller)

@@ -38,9 +38,11 @@ struct prog_row {
 	uint32_t id;
 	bool attached, pinned;
 	int64_t run_time_ns, run_count; /* -1 unless kernel.bpf_stats_enabled */
-	int64_t recursion_misses;	/* -1 = unknown: nothing of the program could be read */
-	int64_t memory_bytes;		/* -1 = unknown */
-	char reason[ROW_DETAIL_MAX];	/* why it is not loaded or not attached */
+	int64_t age_ns;			/* since it was loaded; 0 = not known */
+	int machine_percent; /* view_progs() fills it: hundredths of a percent; -1 = not known */
+	int64_t recursion_misses;    /* -1 = unknown: nothing of the program could be read */
+	int64_t memory_bytes;	     /* -1 = unknown */
+	char reason[ROW_DETAIL_MAX]; /* why it is not loaded or not attached */
 };
 
 struct map_row {

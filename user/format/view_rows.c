@@ -2,6 +2,7 @@
 /* What is observed rather than decided, and the small answers. */
 #include "format/views.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <pinfold/names.h>
@@ -343,6 +344,9 @@ static const struct field_desc prog_fields[] = {
 	COUNT(prog_row, run_time_ns, "run ns", OR_NULL,
 	      "Time spent in it; null without kernel.bpf_stats_enabled."),
 	COUNT(prog_row, run_count, "runs", OR_NULL, "Number of runs; null as above."),
+	PERCENT(prog_row, machine_percent, "of machine", OR_NULL,
+		"Time spent in it as a share of the time of all CPUs since it was loaded; less than that if "
+		"the kernel did not measure all the time, for which 'pinfold prog cost' is better."),
 	COUNT(prog_row, recursion_misses, "missed", OR_NULL,
 	      "Number of times that the kernel skipped it; null for a program that cannot be "
 	      "read, and for an object that is not loaded."),
@@ -358,9 +362,24 @@ const struct object_desc view_prog_desc = {
 	TABLE(prog_row, prog_fields),
 };
 
-struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows)
+static int machine_percent(const struct prog_row *row, uint32_t cpus)
 {
-	return object_json(&view_prog_desc, rows, nr_rows);
+	if (row->run_time_ns < 0 || row->age_ns <= 0 || !cpus)
+		return -1;
+	return (int)((double)row->run_time_ns / (double)row->age_ns / cpus * 10000 + 0.5);
+}
+
+struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows, uint32_t cpus)
+{
+	struct prog_row *filled cleanup_free = calloc(nr_rows + 1, sizeof(*filled));
+
+	if (!filled)
+		return NULL;
+	for (size_t i = 0; i < nr_rows; i++) {
+		filled[i] = rows[i];
+		filled[i].machine_percent = machine_percent(&rows[i], cpus);
+	}
+	return object_json(&view_prog_desc, filled, nr_rows);
 }
 
 static const struct field_desc map_fields[] = {

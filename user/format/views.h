@@ -211,7 +211,8 @@ struct json_object *view_bundle(const struct view_bundle *row);
 /* In the order of the rows; an errno of either sign is shown as its number and name. */
 struct json_object *view_features(const struct feature_row *rows, size_t nr_rows);
 /* Figures that the kernel does not tell (-1) are null. */
-struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows);
+/* `cpus`: how many are online. */
+struct json_object *view_progs(const struct prog_row *rows, size_t nr_rows, uint32_t cpus);
 struct json_object *view_maps(const struct map_row *rows, size_t nr_rows);
 struct json_object *view_guard(const struct guard_row *rows, size_t nr_rows);
 struct json_object *view_usage(const struct view_usage *usage);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -41,13 +42,16 @@ int bpf_fd_read_prog(int fd, bool is_timed, struct bpf_fd_prog *ret_prog)
 {
 	struct bpf_prog_info info = {0};
 	__u32 len = sizeof(info);
+	struct timespec now;
 	bool is_known;
 
 	if (bpf_obj_get_info_by_fd(fd, &info, &len))
 		return -errno;
 	is_known = is_timed || info.run_cnt;
+	clock_gettime(CLOCK_BOOTTIME, &now);
 	*ret_prog = (struct bpf_fd_prog){
 		.id = info.id,
+		.age_ns = now.tv_sec * 1000000000LL + now.tv_nsec - (int64_t)info.load_time,
 		.run_ns = is_known ? (int64_t)info.run_time_ns : -1,
 		.nr_runs = is_known ? (int64_t)info.run_cnt : -1,
 		.recursion_misses = info.recursion_misses,

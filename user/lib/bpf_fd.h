@@ -12,6 +12,7 @@
 struct bpf_fd_prog {
 	uint32_t id;
 	char tag[17];		 /* digest of its instructions, in hexadecimal */
+	int64_t age_ns;		 /* since it was loaded */
 	int64_t run_ns, nr_runs; /* -1 = the kernel has not measured them */
 	uint64_t recursion_misses;
 	int64_t memory_bytes; /* -1 = unknown */
