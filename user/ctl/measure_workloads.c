@@ -296,54 +296,70 @@ static void write_waits(const struct measured *row, struct exposition *page)
 				   row->usage.wait_ns[cause]);
 }
 
-/* Text of a set, which those of a node or pod share; the text is made anew when the set is another one. */
-struct set_text {
-	const struct cpuset *set;
-	char text[CPUSET_TEXT_MAX];
+/* Texts of sets, each made anew only where the last one was another: this takes longer than all the rest. */
+struct set_texts {
+	const struct cpuset *pool, *set;
+	node_mask_t mask;
+	bool has_mask;
+	char pool_text[CPUSET_TEXT_MAX], set_text[CPUSET_TEXT_MAX];
+	char mask_text[TOPOLOGY_MAX_NODES * sizeof("8191,")];
 };
 
-static const char *text_of(struct set_text *last, const struct cpuset *set)
+/* Most containers have the node's pool. */
+static const char *cpus_text(struct set_texts *texts, const struct cpuset *set)
 {
-	if (last->set != set)
-		cpuset_format(set, last->text, sizeof(last->text));
-	last->set = set;
-	return last->text;
+	if (set == texts->pool)
+		return texts->pool_text;
+	if (texts->set != set)
+		cpuset_format(set, texts->set_text, sizeof(texts->set_text));
+	texts->set = set;
+	return texts->set_text;
 }
 
 /* Without restriction it is all nodes. */
-static void format_mems(const struct topology *topology, node_mask_t mems, char *text, size_t size)
+static const char *mems_text(struct set_texts *texts, const struct topology *topology,
+			     node_mask_t mems)
 {
 	const uint32_t nr = topology->nr_memory_nodes;
 	const node_mask_t all = nr >= 64 ? ~(node_mask_t)0 : ((node_mask_t)1 << nr) - 1;
 	struct cpuset nodes = CPUSET_EMPTY;
 
+	if (texts->has_mask && texts->mask == mems)
+		return texts->mask_text;
 	topology_mems_of_mask(topology, mems ? mems : all, &nodes);
-	cpuset_format(&nodes, text, size);
+	cpuset_format(&nodes, texts->mask_text, sizeof(texts->mask_text));
+	texts->mask = mems;
+	texts->has_mask = true;
+	return texts->mask_text;
 }
 
 static void write_info(const struct controller *controller, const struct measured *rows,
 		       uint32_t nr, struct exposition *page)
 {
-	struct set_text cpus = {0};
-	char mems[TOPOLOGY_MAX_NODES * sizeof("8191,")];
+	struct set_texts texts;
 
+	texts.pool = ledger_shared_pool(controller->ledger);
+	texts.set = NULL;
+	texts.has_mask = false;
+	cpuset_format(texts.pool, texts.pool_text, sizeof(texts.pool_text));
 	exposition_family(page, &metric_families.container_info);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct ledger_pod *pod = rows[i].pod;
 		const struct grant *grant = ledger_find_grant(pod, rows[i].container);
+		const char *assignment;
 
 		if (!grant || rows[i].is_gone)
 			continue;
-		format_mems(controller->topology, grant->mems, mems, sizeof(mems));
+		assignment = admission_assignment_name(admission_assignment(pod, grant));
 		exposition_count(
 			page,
 			POD_LABELS(&rows[i], {"container", rows[i].container},
 				   {"uid", pod->spec->uid}, {"qos", qos_class_name(pod->qos)},
-				   {"assignment_type",
-				    admission_assignment_name(admission_assignment(pod, grant))},
+				   {"assignment_type", assignment},
 				   {"cpus",
-				    text_of(&cpus, ledger_effective(controller->ledger, grant))},
-				   {"mems", mems}, {"cgroup", rows[i].cgroup}),
+				    cpus_text(&texts, ledger_effective(controller->ledger, grant))},
+				   {"mems", mems_text(&texts, controller->topology, grant->mems)},
+				   {"cgroup", rows[i].cgroup}),
 			1);
 	}
 }
