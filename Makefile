@@ -397,7 +397,7 @@ race: all guest-programs ## 2,000 writes while programs of the guard are preempt
 			tests/run guest $(if $(KERNEL),--kernel $(KERNEL)) --test $$test || exit 1; \
 	done
 
-bench: all $(BENCHES) ## run the benchmarks; JSON lines in $(O)/bench/
+bench: all $(BENCHES) ## run the benchmarks and compare them with tests/bench/limits; JSON lines in $(O)/bench/
 	$(Q)O=$(O) tests/bench/run
 
 bench-core: all $(BENCHES) ## run the benchmarks of the decisions only
