@@ -42,7 +42,7 @@ const struct map_space *ctl_map_space(struct controller *controller)
 {
 	const struct controller_ports *ports = &controller->ports;
 	struct map_space *space = &controller->map_space;
-	struct bpf_inventory inventory cleanup(bpf_inventory_fini) = {0};
+	struct bpf_inventory inventory cleanup_bpf_inventory = {0};
 	const uint64_t now_ns = clock_now_ns(ports->clock);
 
 	if (!ports->kernel || (space->counted_ns && now_ns - space->counted_ns < PERIOD_NS))
