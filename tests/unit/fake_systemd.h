@@ -39,6 +39,7 @@ static struct fake_systemd {
 	bool properties_are_odd; /* CPU lists are accepted but not applied */
 
 	sem_t client_waits, has_left;
+	sem_t lasts; /* posted when a client has been sent that a job does not end */
 	bool is_realised; /* a call after the last SetUnitProperties was handled */
 	char scope[FAKE_PATH_MAX], scope_path[FAKE_PATH_MAX]; /* the last one started */
 	/* What happened: "Method unit property=value …", one line each. */
@@ -176,6 +177,8 @@ static inline void fake_answer_job(sd_bus_message *call, const char *unit)
 	sd_bus_reply_method_return(call, "o", "/org/freedesktop/systemd1/job/7");
 	if (fake_systemd.nr_lasting) {
 		fake_systemd.nr_lasting--;
+		sd_bus_flush(bus);
+		sem_post(&fake_systemd.lasts);
 		return;
 	}
 	if (fake_systemd.is_late) {
@@ -349,6 +352,7 @@ static inline void fake_systemd_start(const char *path)
 	fake_systemd = (struct fake_systemd){0};
 	sem_init(&fake_systemd.client_waits, 0, 0);
 	sem_init(&fake_systemd.has_left, 0, 0);
+	sem_init(&fake_systemd.lasts, 0, 0);
 	/* The directories above it. */
 	put(path, "");
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", root, path);
