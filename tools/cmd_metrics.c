@@ -97,7 +97,7 @@ static const struct {
 	{"features", PER_FEATURE, 15},
 	{"hooks", PER_HOOK, HOOK_NR},
 	{"programs", PER_PROGRAM, 40},
-	{"maps", PER_MAP, 13},
+	{"maps", PER_MAP, 7},
 	{"findings", PER_FINDING, 0},
 };
 

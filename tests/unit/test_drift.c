@@ -657,11 +657,60 @@ static void nothing_detected_is_lost_with_its_row(void **state)
 		snprintf(path, sizeof(path), "%d", i);
 		drift_open_kubelets(drift, path, GROUP_CPUSET_CPUS);
 	}
-	assert_int_equal(nr_detected(CAUSE_UNKNOWN), DRIFT_LIST_ROWS);
+	assert_int_equal(nr_detected(CAUSE_UNKNOWN), 1);
 	wall_ns += 5 * S;
 	drift_count_named(drift);
 	drift_count_named(drift);
 	assert_int_equal(nr_detected(CAUSE_UNKNOWN), DRIFT_LIST_ROWS + 1);
+}
+
+static void close_kubelets(const char *path)
+{
+	drift_open_kubelets(drift, path, GROUP_CPUSET_CPUS);
+	drift_close_kubelets(drift, path, GROUP_CPUSET_CPUS, ACTION_REPAIR);
+}
+
+static uint64_t nr_with_cause(enum group_file file, uint32_t pid)
+{
+	return drift->nr_detected[file][drift_cause_of(pid, "")];
+}
+
+/* Two differences of one comparison, whose events come a moment later. */
+static void a_full_list_drops_one_row_at_a_time(void **state)
+{
+	const uint64_t named = nr_with_cause(GROUP_CPUSET_CPUS, 7);
+	char path[16];
+
+	(void)state;
+	for (int i = 0; i < DRIFT_LIST_ROWS; i++) {
+		snprintf(path, sizeof(path), "%d", i);
+		close_kubelets(path);
+	}
+	wall_ns += 60 * S;
+	drift_count_named(drift);
+	drift_open_kubelets(drift, "x", GROUP_CPUSET_CPUS);
+	drift_open_kubelets(drift, "y", GROUP_CPUSET_CPUS);
+	name("x", GROUP_CPUSET_CPUS, 7);
+	name("y", GROUP_CPUSET_CPUS, 8);
+	drift_count_named(drift);
+	assert_int_equal(nr_detected(CAUSE_UNKNOWN), DRIFT_LIST_ROWS);
+	assert_int_equal(nr_with_cause(GROUP_CPUSET_CPUS, 7), named + 2);
+}
+
+static void each_mover_of_a_cgroup_is_counted(void **state)
+{
+	struct drift_row *row = drift_open_members(drift, "a");
+
+	(void)state;
+	row->pid = 7;
+	row->cause = CAUSE_USER;
+	row = drift_open_members(drift, "a");
+	row->pid = 8;
+	row->cause = CAUSE_SYSTEMD;
+	wall_ns += 60 * S;
+	drift_count_named(drift);
+	assert_int_equal(drift->nr_detected[GROUP_MEMBERS][CAUSE_USER], 1);
+	assert_int_equal(drift->nr_detected[GROUP_MEMBERS][CAUSE_SYSTEMD], 1);
 }
 
 static void a_repaired_change_keeps_its_culprit(void **state)
@@ -684,6 +733,8 @@ static void a_repaired_change_keeps_its_culprit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST_ROW(a_full_list_drops_one_row_at_a_time),
+		TEST_ROW(each_mover_of_a_cgroup_is_counted),
 		TEST(values_that_were_never_written_have_not_drifted),
 		TEST(a_removed_cgroup_has_not_drifted),
 		TEST(audit_leaves_more_drift_than_the_list_has_rows),

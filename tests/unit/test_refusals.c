@@ -9,8 +9,43 @@
 #include <cmocka.h>
 
 #include "controller_scene.h"
+#include "ctl/internal.h"
 #include "lib/log.h"
 #include "lib/text.h"
+
+/* How many CPUs are free is not in the sentence about whole cores. */
+static void a_refusal_that_says_the_same_counts_once(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("b", "odd", 3000, true)};
+	struct controller *controller;
+
+	policy.cpu_options.full_pcpus_only = true;
+	controller = start_controller();
+	scan(controller, pods, 2);
+	scan(controller, pods + 1, 1);
+	controller_wake(controller);
+	assert_int_equal(controller->admission.refusals.nr_ever[REFUSAL_SMT], 1);
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
+/* The document that was refused has no name. */
+static void a_name_of_two_empty_parts_is_no_pod(void **state)
+{
+	struct controller *controller = start_controller();
+	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_pod wrong = {
+		.file = "pods.yaml", .line = 9, .error = "line 9: no name", .name = ""};
+	struct answer answer = {0};
+
+	sink->scanned(sink->self, &wrong, 1, true);
+	controller_wake(controller);
+	ctl_answer_no_pod(controller, "/", &answer);
+	assert_int_equal(answer.status, STATUS_UNKNOWN);
+	json_object_put(answer.json);
+	controller_free(controller);
+}
 
 static void refusals_are_listed_until_they_are_resolved(void **state)
 {
@@ -295,6 +330,10 @@ static void a_flood_of_refusals_is_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_refusal_that_says_the_same_counts_once, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_name_of_two_empty_parts_is_no_pod, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(refusals_are_listed_until_they_are_resolved, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_refused_pod_goes_with_its_document_or_for_room,

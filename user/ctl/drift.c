@@ -62,9 +62,10 @@ static void detect(struct drift *drift, struct drift_row *row)
 /* A full list drops a row, whose cause will not become known. */
 static struct drift_row *open_row(struct drift *drift, const char *path, enum group_file file)
 {
-	if (drift->list.nr_rows == DRIFT_LIST_ROWS)
-		for (uint32_t i = 0; i < DRIFT_LIST_ROWS; i++)
-			count(drift, &drift->list.rows[i]);
+	struct drift_row *victim = drift_list_victim(&drift->list, path, file);
+
+	if (victim)
+		count(drift, victim);
 	return drift_list_open(&drift->list, path, file);
 }
 
@@ -279,6 +280,9 @@ struct drift_row *drift_open_members(struct drift *drift, const char *path)
 {
 	struct drift_row *row = open_row(drift, path, GROUP_MEMBERS);
 
+	/* The caller names another mover; the one before it counts with its own cause. */
+	if (row->pid)
+		count(drift, row);
 	detect(drift, row);
 	return row;
 }

@@ -23,19 +23,29 @@ struct drift_row *drift_list_find_open(struct drift_list *list, const char *path
 	return NULL;
 }
 
-/* Drop the oldest closed row, or the oldest row if all are open. */
+/* The oldest closed row, or the oldest row if all are open. */
+static struct drift_row *find_victim(struct drift_list *list)
+{
+	for (uint32_t i = 0; i < list->nr_rows; i++)
+		if (list->rows[i].repaired_ns)
+			return &list->rows[i];
+	return &list->rows[0];
+}
+
+struct drift_row *drift_list_victim(struct drift_list *list, const char *path, enum group_file file)
+{
+	return list->nr_rows == DRIFT_LIST_ROWS && !drift_list_find_open(list, path, file)
+		       ? find_victim(list)
+		       : NULL;
+}
+
 static void drop_one(struct drift_list *list)
 {
-	uint32_t victim = 0;
+	struct drift_row *victim = find_victim(list);
+	const size_t nr_behind = list->nr_rows - (size_t)(victim - list->rows) - 1;
 
-	for (uint32_t i = 0; i < list->nr_rows; i++)
-		if (list->rows[i].repaired_ns) {
-			victim = i;
-			break;
-		}
-	list->has_dropped_open |= !list->rows[victim].repaired_ns;
-	memmove(&list->rows[victim], &list->rows[victim + 1],
-		(list->nr_rows - victim - 1) * sizeof(list->rows[0]));
+	list->has_dropped_open |= !victim->repaired_ns;
+	memmove(victim, victim + 1, nr_behind * sizeof(*victim));
 	list->nr_rows--;
 }
 

@@ -23,6 +23,9 @@ void drift_list_init(struct drift_list *list, const struct clock_port *clock);
 /* The open row of this cgroup and file, or NULL. */
 struct drift_row *drift_list_find_open(struct drift_list *list, const char *path,
 				       enum group_file file);
+/* The row that drift_list_open() would drop to have room for this one; NULL = it drops none. Borrowed. */
+struct drift_row *drift_list_victim(struct drift_list *list, const char *path,
+				    enum group_file file);
 /* Open a row, or return the open one; sets since_ns. Never NULL: a full list drops a row. */
 struct drift_row *drift_list_open(struct drift_list *list, const char *path, enum group_file file);
 /* Close the row: the file was repaired (ACTION_REPAIR), or no longer differs (ACTION_NONE). */

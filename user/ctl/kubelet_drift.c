@@ -201,7 +201,7 @@ static void tell_fight(struct kubelet_round *round, const struct kubelet_subject
 	name_writer(&subject->state->opponent, writer, sizeof(writer));
 	snprintf(
 		round->fight, sizeof(round->fight),
-		"the agent put %s of %.110s back %u times, and each time it was changed again, last "
+		"the agent put %s of %.100s back %u times, and each time it was changed again, last "
 		"by %.90s; it repairs it at longer intervals",
 		group_file_name(subject->file), name, subject->state->nr_repairs, writer);
 }

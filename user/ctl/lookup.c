@@ -18,6 +18,8 @@ bool lookup_split_name(const char *text, char ret_namespace[POD_NAME_MAX],
 	/* Cut to the size of the fields, they might be those of another pod. */
 	if (strlen(name) >= POD_NAME_MAX || (slash && slash - text >= POD_NAME_MAX))
 		return false;
+	if (!*name || slash == text)
+		return false;
 	if (slash)
 		snprintf(ret_namespace, POD_NAME_MAX, "%.*s", (int)(slash - text), text);
 	else

@@ -11,9 +11,9 @@ struct controller;
 void measure_node_memory(struct controller *controller, struct exposition *page);
 /* What the BPF programs had no room for. There is a kernel port. */
 void measure_node_losses(struct controller *controller, struct exposition *page);
-/* The observer's slots, and what it could not count. */
 /* How full the maps of the BPF programs are. */
 void measure_node_maps(struct controller *controller, struct exposition *page);
+/* The observer's slots, and what it could not count. */
 void measure_node_observer(struct controller *controller, struct exposition *page);
 /* What the agent's process costs. */
 void measure_node_agent(struct controller *controller, struct exposition *page);

@@ -106,7 +106,7 @@ static void tell_fight(struct controller *controller, const struct displaced *me
 	if (nr > 1)
 		snprintf(more, sizeof(more), "; and %u more", nr - 1);
 	snprintf(text, sizeof(text),
-		 "the agent moved %.110s back %u times, and each time it was moved again, last by "
+		 "the agent moved %.90s back %u times, and each time it was moved again, last by "
 		 "%.16s (pid %u) of %.60s; it is moved back at longer intervals%s",
 		 name, member->nr_repairs, member->comm, member->pid, member->cgroup, more);
 	findings_update(&controller->findings, FINDING_MEMBERS_CONTESTED, text,

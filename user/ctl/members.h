@@ -55,8 +55,10 @@ void members_fini(struct members *members);
 /* Since when the oldest call of the port goes on; 0 = none does. *ret_member is borrowed. */
 uint64_t members_since_ns(const struct members *members, const struct displaced **ret_member);
 
-/* An event with its names: if it is such a move, begin to undo it, or do so when it is due.
- * `is_target_named`: the path of its target is known. */
+/*
+ * An event with its names: if it is such a move, begin to undo it, or do so when it is due.
+ * `is_target_named`: the path of its target is known.
+ */
 void ctl_hear_move(struct controller *controller, const struct event_row *event,
 		   bool is_target_named);
 /* The port has moved a process, or has not. */

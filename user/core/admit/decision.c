@@ -7,12 +7,15 @@
 bool decision_equal(const struct decision *a, const struct decision *b)
 {
 	const bool has_numbers = a->refusal != REFUSAL_SPEC && a->refusal != REFUSAL_STATE;
+	/* How many CPUs are free is not in the sentence about whole cores. */
+	const bool says_available = a->cpu_result != CPU_SMT_NOT_MULTIPLE;
 
 	return a->admitted == b->admitted && a->is_resize == b->is_resize &&
-	       a->refusal == b->refusal && a->wanted == b->wanted && a->available == b->available &&
-	       a->is_memory == b->is_memory && a->page_bytes == b->page_bytes &&
-	       a->is_both == b->is_both && a->cpu_result == b->cpu_result &&
-	       a->memory_result == b->memory_result && !strcmp(a->container, b->container) &&
+	       a->refusal == b->refusal && a->wanted == b->wanted &&
+	       (a->available == b->available || !says_available) && a->is_memory == b->is_memory &&
+	       a->page_bytes == b->page_bytes && a->is_both == b->is_both &&
+	       a->cpu_result == b->cpu_result && a->memory_result == b->memory_result &&
+	       !strcmp(a->container, b->container) &&
 	       (has_numbers || !strcmp(a->message, b->message));
 }
 
