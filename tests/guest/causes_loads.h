@@ -24,6 +24,7 @@
 #include "../lib/places.h"
 #include "bpf/observe.h"
 #include "lib/clock.h"
+#include "cgroup2_mount.h"
 #include "count_checks.h"
 #include "lib/file.h"
 
@@ -35,7 +36,6 @@
 
 static struct topology topology;
 static unsigned int first_cpu, second_cpu, driver_cpu;
-static char mount_path[512];
 static bool has_quota;
 
 /* --- containers ----------------------------------------------------------------------------------- */
@@ -61,18 +61,6 @@ static int write_file(const char *directory, const char *name, const char *text)
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
-}
-
-static int find_mount(void)
-{
-	FILE *mounts cleanup_file = fopen("/proc/self/mounts", "re");
-	char line[1024], type[64];
-
-	while (mounts && fgets(line, sizeof(line), mounts))
-		if (sscanf(line, "%*s %511s %63s", mount_path, type) == 2 &&
-		    !strcmp(type, "cgroup2"))
-			return 0;
-	return -ENOENT;
 }
 
 static int make_directory(const char *name, char *path, size_t size)

@@ -20,6 +20,7 @@
 
 #include "../lib/places.h"
 #include "bpf/observe.h"
+#include "cgroup2_mount.h"
 #include "count_checks.h"
 #include "lib/file.h"
 #include "lib/log.h"
@@ -31,7 +32,6 @@
 static struct topology topology;
 static unsigned int cpus[CPUSET_MAX], nr_cpus;
 static cpu_set_t whole_machine;
-static char mount_path[512];
 
 /* --- cgroups and tasks -------------------------------------------------------------------------- */
 
@@ -63,18 +63,6 @@ static inline int make_group(struct group *group, const char *name, uint32_t lev
 	group->id = status.st_ino;
 	group->level = level;
 	return 0;
-}
-
-static inline int find_mount(void)
-{
-	FILE *mounts cleanup_file = fopen("/proc/self/mounts", "re");
-	char line[1024], type[64];
-
-	while (mounts && fgets(line, sizeof(line), mounts))
-		if (sscanf(line, "%*s %511s %63s", mount_path, type) == 2 &&
-		    !strcmp(type, "cgroup2"))
-			return 0;
-	return -ENOENT;
 }
 
 static inline int pin_self(unsigned int cpu)

@@ -358,6 +358,19 @@ static void waits_of_nodes_never_fall(void **state)
 	controller_free(controller);
 }
 
+/* As if the observer had not been loaded at the start. */
+static struct controller *start_without_observer(void)
+{
+	struct controller *controller = start_counting();
+
+	kernel.usage = usage_by_cpu;
+	kernel.observer_space = space_of;
+	has_observer = false;
+	node_waits_fini(&controller->node_waits);
+	memset(cpu_wait_ns, 0, sizeof(cpu_wait_ns));
+	return controller;
+}
+
 static void expect_rate(struct controller *controller, const char *key, const char *wanted)
 {
 	struct json_object *rows = query(controller, "numa");
@@ -369,13 +382,8 @@ static void expect_rate(struct controller *controller, const char *key, const ch
 /* The window begins ten to twenty seconds ago, so a load that ended is forgotten. */
 static void the_wait_rate_of_a_node_is_of_the_last_seconds(void **state)
 {
-	struct controller *controller = start_counting();
+	struct controller *controller = start_without_observer();
 
-	kernel.usage = usage_by_cpu;
-	kernel.observer_space = space_of;
-	has_observer = false;
-	node_waits_fini(&controller->node_waits);
-	memset(cpu_wait_ns, 0, sizeof(cpu_wait_ns));
 	scan(controller, pods, 1);
 	expect_rate(controller, "wait_percent", "null");
 	has_observer = true;
@@ -418,14 +426,8 @@ static void waits_before_a_restart_do_not_count(void **state)
 
 static void unreadable_waits_are_counted_later(void **state)
 {
-	struct controller *controller = start_counting();
+	struct controller *controller = start_without_observer();
 
-	kernel.usage = usage_by_cpu;
-	kernel.observer_space = space_of;
-	/* As if it had not been loaded at the start. */
-	has_observer = false;
-	node_waits_fini(&controller->node_waits);
-	memset(cpu_wait_ns, 0, sizeof(cpu_wait_ns));
 	cpu_wait_ns[0] = 100 * S;
 	scan(controller, pods, 1);
 	has_observer = true;
