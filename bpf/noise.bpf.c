@@ -113,12 +113,19 @@ static __always_inline void add_time(struct noise_entry *entry, __u64 ns)
  * The place of an entry, which is taken if it is empty. A table that is full answers with the
  * entry of all others, so nothing is lost but their names. Interrupts are off, so no program
  * looks at half an entry.
+ *
+ * A global function is verified once by itself. In line, the verifier would follow the loop on
+ * every path of every program: 136,000 instead of 50,000 instructions in all (6.18, two threads a core).
  */
-static __noinline __u32 place_of(struct noise_cpu *here, struct identity *wanted)
+__noinline __u32 place_of(struct noise_cpu *here, struct identity *wanted)
 {
-	__u64 hash = (wanted->id ^ wanted->name[0] ^ wanted->name[1]) * 0x9e3779b97f4a7c15ULL;
-	__u32 source = wanted->source;
+	__u32 source;
+	__u64 hash;
 
+	if (!here || !wanted)
+		return NOISE_OTHERS;
+	source = wanted->source;
+	hash = (wanted->id ^ wanted->name[0] ^ wanted->name[1]) * 0x9e3779b97f4a7c15ULL;
 	hash >>= 32;
 	for (__u32 i = 0; i < NOISE_TABLE; i++) {
 		__u32 index = wanted->table + ((hash + i) & (NOISE_TABLE - 1));

@@ -51,7 +51,7 @@ static __always_inline bool walk_to(struct wait_walk *walk, struct observe_cpu *
  * passed by bpf_loop, which costs more for each; but the verifier does not have to follow
  * every turn, as it does for a loop.
  */
-#define INTERVALS_NEAR 128
+#define INTERVALS_NEAR 32
 
 /* The context holds plain numbers, which every kernel's verifier can follow; hence the lookups. */
 static long walk_far(__u32 i, void *context)
