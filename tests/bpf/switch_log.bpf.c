@@ -104,6 +104,7 @@ int BPF_PROG(log_migration, struct task_struct *task, int target)
 	record->is_migration = true;
 	record->is_delayed = is_delayed(task);
 	record->cpu = task->thread_info.cpu;
+	record->prev = target;
 	record->clock = task->se.cfs_rq->rq->clock;
 	fill_next(record, task);
 	return 0;

@@ -13,7 +13,7 @@ struct switch_record {
 	__u64 queued;	    /* of next, on the same clock: since when it waits; 0 = it does not */
 	__u64 run_delay_ns; /* of next, all its waits that are over */
 	__u64 throttled_ns; /* of next's queue */
-	__u32 prev, next;   /* pids; of a migration next alone */
+	__u32 prev, next;   /* pids; of a migration prev is the CPU that the task is given to */
 	__u32 cpu;	    /* of a migration the one that the task leaves */
 	__u8 prev_kind, next_kind; /* enum logged_kind */
 	__u8 is_migration;

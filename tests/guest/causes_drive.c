@@ -42,6 +42,7 @@ struct expected {
 	uint64_t asleep_ns;
 	uint64_t older_ns[WAIT_CAUSE_NR]; /* than what a CPU keeps, so it may be unattributed */
 	struct latency latency;		  /* whole waits, wherever they took place */
+	uint64_t migrations_numa;
 };
 
 static struct expected expected[NR_WHERE];
@@ -199,6 +200,9 @@ static uint64_t replay(const struct switch_record *records, uint64_t nr_before, 
 		if (!task)
 			continue;
 		if (i >= nr_before) {
+			expected[task->crowd->where].migrations_numa +=
+				record->is_migration &&
+				topology.node_of[record->cpu] != topology.node_of[record->prev];
 			wait = wait_at(record, task);
 			add_length(record, task, wait);
 			if (wait && task->crowd->where != HOST)
@@ -307,11 +311,35 @@ static bool read_all(struct observer *observer, struct reading *ret_reading)
 	return true;
 }
 
+/* Tasks that never sleep are queued whenever they are moved, so the log has all of their moves. */
+static void compare_moves(const char *load, enum where where, const struct observe_usage *first,
+			  const struct observe_usage *last)
+{
+	uint64_t ours = last->migrations_numa - first->migrations_numa;
+
+	check(ours && ours == expected[where].migrations_numa,
+	      "%s, %s: %llu moves from node to node, the log %llu", load, groups[where].name,
+	      (unsigned long long)ours, (unsigned long long)expected[where].migrations_numa);
+}
+
+static bool is_possible(const struct load *load)
+{
+	const char *missing = NULL;
+
+	if (load->quota && !has_quota)
+		missing = "there is no cpu controller";
+	else if (load->needs_nodes && !has_nodes)
+		missing = "there is one NUMA node";
+	if (missing)
+		printf("# not tested, because %s: %s\n", missing, load->name);
+	return !missing;
+}
+
 static void run_load(struct observer *observer, struct switch_log *skeleton,
 		     const struct switch_record *records, const struct load *load)
 {
+	uint64_t nr_before, nr, io_stalled_us = read_io_stalled_us(DATABASE);
 	struct reading first, last;
-	uint64_t nr_before, nr;
 
 	__atomic_store_n(&skeleton->bss->nr_records, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&skeleton->bss->is_on, 1, __ATOMIC_RELEASE);
@@ -335,6 +363,11 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 	pass_window();
 	signal_all(SIGSTOP);
 	check(await_stop() && read_all(observer, &last), "%s: all tasks stop", load->name);
+	if (load->writes && has_disk) {
+		io_stalled_us = read_io_stalled_us(DATABASE) - io_stalled_us;
+		check(io_stalled_us > 0, "%s: they waited for the disk, %.1f ms", load->name,
+		      (double)io_stalled_us / 1e3);
+	}
 	__atomic_store_n(&skeleton->bss->is_on, 0, __ATOMIC_RELEASE);
 	pause_us(1000);
 	nr = __atomic_load_n(&skeleton->bss->nr_records, __ATOMIC_ACQUIRE);
@@ -351,6 +384,10 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 			compare_lengths(load->name, (enum where)i, &first.latencies[i],
 					&last.latencies[i], nr_missing);
 		}
+		for (int i = DATABASE; load->needs_nodes && i < NR_WHERE; i++)
+			if (i != SIDECAR)
+				compare_moves(load->name, (enum where)i, &first.usages[i],
+					      &last.usages[i]);
 	}
 	end_tasks();
 	if (load->quota)
@@ -370,6 +407,13 @@ static bool prepare(void)
 	driver_cpu = cpus[0];
 	first_cpu = cpus[nr - 1];
 	second_cpu = cpus[nr > 1 ? nr - 2 : 0];
+	cpuset_for_each (cpu, &topology.all) {
+		if (cpu == driver_cpu || topology.node_of[cpu] == topology.node_of[first_cpu])
+			continue;
+		far_cpu = cpu;
+		has_nodes = true;
+	}
+	has_disk = !chdir("/disk");
 	return !make_groups() && !set_cpus(0, driver_cpu, false);
 }
 
@@ -421,9 +465,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_SIZE(loads); i++) {
 		if (argc > 1 && strcmp(argv[1], loads[i].name))
 			continue;
-		if (loads[i].quota && !has_quota)
-			printf("# no cpu controller: %s is not tested\n", loads[i].name);
-		else
+		if (is_possible(&loads[i]))
 			run_load(observer, skeleton, records, &loads[i]);
 	}
 	remove_groups();

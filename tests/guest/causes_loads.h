@@ -35,8 +35,8 @@
 #define MOVES_EVERY 20 /* ms */
 
 static struct topology topology;
-static unsigned int first_cpu, second_cpu, driver_cpu;
-static bool has_quota;
+static unsigned int first_cpu, second_cpu, far_cpu, driver_cpu;
+static bool has_quota, has_nodes, has_disk;
 
 /* --- containers ----------------------------------------------------------------------------------- */
 
@@ -112,7 +112,7 @@ struct crowd {
 	enum where where;
 	int nr;
 	unsigned int run_us, sleep_us;
-	enum { ON_FIRST, ON_BOTH, TO_AND_FRO } cpus;
+	enum { ON_FIRST, ON_BOTH, TO_AND_FRO, NODE_TO_NODE } cpus;
 	int priority; /* of a real-time task; 0 = of a usual one */
 	bool writes;
 	/* Two tasks hand a byte back and forth ROUNDS times; then the one that calls sleeps. */
@@ -125,6 +125,8 @@ struct crowd {
 static const struct load {
 	const char *name;
 	const char *quota; /* cpu.max of DATABASE */
+	bool needs_nodes;
+	bool writes; /* DATABASE does; where there is a disk, it has to wait for it */
 	struct crowd crowds[6];
 } loads[] = {
 	{.name = "two tasks of one container", .crowds = {{.where = DATABASE, .nr = 2}}},
@@ -159,6 +161,7 @@ static const struct load {
 		    {.where = SIDECAR, .nr = 1},
 		    {.where = OTHER, .nr = 1, .run_us = 300, .sleep_us = 700}}},
 	{.name = "writers beside busy tasks",
+	 .writes = true,
 	 .crowds = {{.where = DATABASE, .nr = 2, .run_us = 50, .writes = true},
 		    {.where = OTHER, .nr = 1, .run_us = 50, .writes = true},
 		    {.where = SIDECAR, .nr = 2},
@@ -171,6 +174,11 @@ static const struct load {
 	 .crowds = {{.where = DATABASE, .nr = 4, .cpus = TO_AND_FRO},
 		    {.where = OTHER, .nr = 3, .cpus = TO_AND_FRO},
 		    {.where = HOST, .nr = 2, .cpus = TO_AND_FRO},
+		    {.where = SIDECAR, .nr = 1, .cpus = ON_BOTH}}},
+	{.name = "tasks sent from node to node",
+	 .needs_nodes = true,
+	 .crowds = {{.where = DATABASE, .nr = 3, .cpus = NODE_TO_NODE},
+		    {.where = OTHER, .nr = 2, .cpus = NODE_TO_NODE},
 		    {.where = SIDECAR, .nr = 1, .cpus = ON_BOTH}}},
 	{.name = "tasks on two CPUs as the scheduler likes",
 	 .crowds = {{.where = DATABASE, .nr = 3, .cpus = ON_BOTH},
@@ -354,7 +362,21 @@ static void pass_window(void)
 		for (int j = 0; j < nr_tasks; j++)
 			if (tasks[j].crowd->cpus == TO_AND_FRO)
 				set_cpus(tasks[j].pid, i % 2 ? first_cpu : second_cpu, false);
+			else if (tasks[j].crowd->cpus == NODE_TO_NODE)
+				set_cpus(tasks[j].pid, i % 2 ? first_cpu : far_cpu, false);
 	}
+}
+
+/* For how long tasks of the container have waited for a disk; 0 if that is not known. */
+static uint64_t read_io_stalled_us(enum where where)
+{
+	unsigned long long total = 0;
+	FILE *file cleanup_file = NULL;
+	char path[800];
+
+	snprintf(path, sizeof(path), "%s/io.pressure", groups[where].path);
+	file = fopen(path, "re");
+	return file && fscanf(file, "some %*s %*s %*s total=%llu", &total) == 1 ? total : 0;
 }
 
 #endif
