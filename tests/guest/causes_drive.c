@@ -384,6 +384,10 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 			compare_lengths(load->name, (enum where)i, &first.latencies[i],
 					&last.latencies[i], nr_missing);
 		}
+		if (load->has_kernel)
+			check(expected[DATABASE].wait_ns[WAIT_KERNEL] > 0,
+			      "%s: the kernel's threads kept a container waiting, %.2f ms",
+			      load->name, (double)expected[DATABASE].wait_ns[WAIT_KERNEL] / 1e6);
 		for (int i = DATABASE; load->needs_nodes && i < NR_WHERE; i++)
 			if (i != SIDECAR)
 				compare_moves(load->name, (enum where)i, &first.usages[i],

@@ -112,9 +112,10 @@ struct crowd {
 	enum where where;
 	int nr;
 	unsigned int run_us, sleep_us;
-	enum { ON_FIRST, ON_BOTH, TO_AND_FRO, NODE_TO_NODE } cpus;
+	enum { ON_FIRST, ON_SECOND, ON_BOTH, TO_AND_FRO, NODE_TO_NODE } cpus;
 	int priority; /* of a real-time task; 0 = of a usual one */
 	bool writes;
+	bool wakes_kernel; /* gives a kernel thread of each CPU work, without end */
 	/* Two tasks hand a byte back and forth ROUNDS times; then the one that calls sleeps. */
 	enum { NO_PARTNER, CALLS, ANSWERS } partner;
 };
@@ -126,7 +127,8 @@ static const struct load {
 	const char *name;
 	const char *quota; /* cpu.max of DATABASE */
 	bool needs_nodes;
-	bool writes; /* DATABASE does; where there is a disk, it has to wait for it */
+	bool has_kernel; /* kernel threads run on the first CPU */
+	bool writes;	 /* DATABASE does; where there is a disk, it has to wait for it */
 	struct crowd crowds[6];
 } loads[] = {
 	{.name = "two tasks of one container", .crowds = {{.where = DATABASE, .nr = 2}}},
@@ -166,6 +168,11 @@ static const struct load {
 		    {.where = OTHER, .nr = 1, .run_us = 50, .writes = true},
 		    {.where = SIDECAR, .nr = 2},
 		    {.where = HOST, .nr = 1}}},
+	{.name = "kernel threads beside busy tasks",
+	 .has_kernel = true,
+	 .crowds = {{.where = HOST, .nr = 1, .cpus = ON_SECOND, .wakes_kernel = true},
+		    {.where = DATABASE, .nr = 2},
+		    {.where = OTHER, .nr = 1}}},
 	{.name = "waits across hundreds of switches",
 	 .crowds = {{.where = HOST, .nr = 1, .sleep_us = 5000, .priority = 10, .partner = CALLS},
 		    {.where = OTHER, .nr = 1, .priority = 10, .partner = ANSWERS},
@@ -251,6 +258,16 @@ static void answer(void)
 		_exit(1);
 }
 
+/* Each CPU's counters of memory are brought up to date by a thread of its own. */
+static void wake_kernel(void)
+{
+	int fd cleanup_close = open("/proc/sys/vm/stat_refresh", O_WRONLY | O_CLOEXEC);
+
+	while (fd >= 0 && write(fd, "1", 1) == 1)
+		;
+	_exit(1);
+}
+
 static void work(const struct crowd *crowd)
 {
 	static char block[16384];
@@ -260,6 +277,8 @@ static void work(const struct crowd *crowd)
 		call(crowd);
 	while (crowd->partner == ANSWERS)
 		answer();
+	if (crowd->wakes_kernel)
+		wake_kernel();
 	if (crowd->writes)
 		fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	for (;;) {
@@ -282,7 +301,8 @@ static void be_task(const struct crowd *crowd)
 
 	snprintf(text, sizeof(text), "%d", getpid());
 	if ((crowd->where != HOST && write_file(groups[crowd->where].path, "cgroup.procs", text)) ||
-	    set_cpus(0, first_cpu, crowd->cpus == ON_BOTH) ||
+	    set_cpus(0, crowd->cpus == ON_SECOND ? second_cpu : first_cpu,
+		     crowd->cpus == ON_BOTH) ||
 	    (crowd->priority && sched_setscheduler(0, SCHED_FIFO, &priority)))
 		_exit(1);
 	raise(SIGSTOP);
