@@ -563,7 +563,7 @@ static void a_row_is_closed_when_no_step_writes_its_file(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		drift_list_open(&drift->list, rows[i].path, rows[i].file);
-	drift_close_gone(drift, &plan);
+	drift_close_gone(drift, &plan, &(struct operations){0});
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		assert_int_equal(!!drift_list_find_open(&drift->list, rows[i].path, rows[i].file),
 				 rows[i].is_open);
@@ -576,7 +576,7 @@ static void a_closed_row_keeps_its_time(void **state)
 
 	drift_list_close(&drift->list, row, ACTION_REPAIR);
 	repaired_ns = row->repaired_ns;
-	drift_close_gone(drift, &(struct plan){0});
+	drift_close_gone(drift, &(struct plan){0}, &(struct operations){0});
 	assert_int_equal(row->repaired_ns, repaired_ns);
 	assert_int_equal(row->action, ACTION_REPAIR);
 }
@@ -589,7 +589,7 @@ static void every_row_of_a_full_list_is_closed(void **state)
 		snprintf(path, sizeof(path), "%d", i);
 		drift_list_open(&drift->list, path, GROUP_CPUSET_CPUS);
 	}
-	drift_close_gone(drift, &(struct plan){0});
+	drift_close_gone(drift, &(struct plan){0}, &(struct operations){0});
 	assert_int_equal(drift_list_nr_open(&drift->list, GROUP_CPUSET_CPUS), 0);
 	for (size_t i = 0; i < sizeof(memory) - sizeof(struct drift_list); i++)
 		assert_int_equal(((const char *)&memory)[sizeof(struct drift_list) + i], 0);

@@ -213,6 +213,26 @@ static void a_thaw_that_fails_is_tried_again(void **state)
 	controller_free(controller);
 }
 
+/* The thread that wrote has ended, and a look has seen what it wrote, before the agent is told. */
+static void a_thaw_that_is_seen_before_it_is_told_is_a_repair(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	freeze(CONTAINER);
+	snprintf(fake->slow_path, sizeof(fake->slow_path), CONTAINER);
+	fake->slow_file = GROUP_FREEZE;
+	controller_wake(controller);
+	assert_true(fake->has_step);
+	fake->has_step = false;
+	strcpy(fake_find(CONTAINER)->files[GROUP_FREEZE], "0");
+	controller_wake(controller);
+	expect_row(controller, CONTAINER, "none", "true");
+	fake_tell_end(controller, fake->going.path, 0);
+	expect_row(controller, CONTAINER, "repair", "false");
+	controller_free(controller);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_pod, tear_down_pod)
 
 int main(void)
@@ -227,6 +247,7 @@ int main(void)
 		TEST(the_option_of_the_cpusets_does_not_matter),
 		TEST(the_event_names_the_option),
 		TEST(a_thaw_that_fails_is_tried_again),
+		TEST(a_thaw_that_is_seen_before_it_is_told_is_a_repair),
 	};
 
 	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);

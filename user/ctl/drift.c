@@ -199,7 +199,8 @@ void ctl_note_repair(struct controller *controller, const struct step *step, str
 	event_log_add(&controller->events, &event);
 }
 
-void drift_close_gone(struct drift *drift, const struct plan *plan)
+void drift_close_gone(struct drift *drift, const struct plan *plan,
+		      const struct operations *operations)
 {
 	struct drift_list *list = &drift->list;
 
@@ -207,7 +208,8 @@ void drift_close_gone(struct drift *drift, const struct plan *plan)
 		struct drift_row *row = &list->rows[i];
 		/* No step undoes these two. */
 		bool there = row->repaired_ns || row->is_kubelets ||
-			     row->attribute == GROUP_MEMBERS;
+			     row->attribute == GROUP_MEMBERS ||
+			     operations_repairs(operations, row->path, row->attribute);
 
 		for (uint32_t j = 0; j < plan->nr_steps && !there; j++)
 			there = plan->steps[j].kind == STEP_WRITE &&

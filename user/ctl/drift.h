@@ -7,6 +7,7 @@
 #define CTL_DRIFT_H
 
 #include "ctl/drift_list.h"
+#include "ctl/operations.h"
 #include "ctl/round.h"
 
 struct controller;
@@ -54,8 +55,12 @@ struct drift_row *ctl_find_drift(struct controller *controller, const struct rou
 bool ctl_may_repair(const struct controller *controller, enum group_file file);
 /* The step succeeded: this drift is repaired. */
 void ctl_note_repair(struct controller *controller, const struct step *step, struct drift_row *row);
-/* Close rows without a step in the plan: another process has undone the change. */
-void drift_close_gone(struct drift *drift, const struct plan *plan);
+/*
+ * Close rows without a step in the plan: another process has undone the change. A look may see what
+ * a repair wrote before the agent is told of its end, so a row that is being repaired stays open.
+ */
+void drift_close_gone(struct drift *drift, const struct plan *plan,
+		      const struct operations *operations);
 
 /*
  * A file of a container of a kubelet differs from what that decided: open its row. NULL = it is

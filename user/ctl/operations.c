@@ -25,6 +25,18 @@ struct operation *operations_find_at(const struct operations *operations, const 
 	return NULL;
 }
 
+bool operations_repairs(const struct operations *operations, const char *path, enum group_file file)
+{
+	for (uint32_t i = 0; i < operations->nr; i++) {
+		const struct operation *operation = &operations->rows[i];
+
+		if (operation->is_repair && operation->step.file == file &&
+		    !strcmp(operation->step.path, path))
+			return true;
+	}
+	return false;
+}
+
 int operations_reserve(struct operations *operations)
 {
 	struct operation *grown;

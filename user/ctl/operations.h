@@ -32,6 +32,9 @@ void operations_fini(struct operations *operations);
 struct operation *operations_find(const struct operations *operations, const char *uid);
 /* The operation at this cgroup; NULL = none. */
 struct operation *operations_find_at(const struct operations *operations, const char *path);
+/* Is drift of this file being repaired? */
+bool operations_repairs(const struct operations *operations, const char *path,
+			enum group_file file);
 
 /* Reserve memory for one more, so that operations_begin cannot fail. -ENOMEM. */
 int operations_reserve(struct operations *operations);
