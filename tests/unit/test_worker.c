@@ -360,6 +360,25 @@ static void busy_pool_is_reported(void **state)
 	assert_int_equal(worker_pool_free(pool), 0);
 }
 
+/* Its thread may wait for other work by now, which is no wait in the kernel. */
+static void a_job_that_has_ended_waits_nowhere(void **state)
+{
+	struct worker_pool *pool = make_pool(1, 1);
+	struct held_job *job = make_job('a', true, 0);
+	struct pollfd poll_fd = {.fd = worker_pool_fd(pool), .events = POLLIN};
+	char where[160];
+
+	assert_int_equal(worker_run(pool, "a", &job->job), -EINPROGRESS);
+	worker_where(pool, "a", where, sizeof(where));
+	assert_string_not_equal(where, "");
+	let_go(job);
+	assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+	worker_where(pool, "a", where, sizeof(where));
+	assert_string_equal(where, "");
+	dispatch(pool, 1);
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
 static int run_a_moment(struct worker_job *job)
 {
 	usleep(50000);
@@ -415,6 +434,7 @@ int main(void)
 		cmocka_unit_test_setup(another_key_does_not_wait, set_up),
 		cmocka_unit_test_setup(submitting_a_job_creates_no_thread, set_up),
 		cmocka_unit_test_setup(busy_pool_is_reported, set_up),
+		cmocka_unit_test_setup(a_job_that_has_ended_waits_nowhere, set_up),
 		cmocka_unit_test_setup(a_job_that_ends_soon_is_not_stuck, set_up),
 		cmocka_unit_test_setup(stuck_job_does_not_block_the_pool, set_up),
 	};

@@ -430,7 +430,7 @@ void worker_where(struct worker_pool *pool, const char *key, char *ret_text, siz
 		return;
 	pthread_mutex_lock(&pool->lock);
 	job = find_late(pool, key);
-	thread = job ? job->thread : -1;
+	thread = job && !job->is_done ? job->thread : -1;
 	pthread_mutex_unlock(&pool->lock);
 	if (!thread)
 		snprintf(ret_text, size, "the queue of a thread pool of size %u", pool->nr_threads);
