@@ -299,15 +299,18 @@ static __always_inline bool count_usual(struct observe_cpu *here, __u32 cpu,
 }
 
 /*
- * Between two tasks of the host. While nobody waits, which the run queue's number of tasks
- * tells, no wait can span this instant, so who ran before it is never asked for.
+ * Between two tasks of the host. While nobody waits, which the run queue's numbers of tasks
+ * tell, no wait can span this instant, so who ran before is never asked for. Until 6.11 nr_running
+ * leaves out real-time tasks while they are throttled, which wait nevertheless.
  */
 static __always_inline bool is_left_out(struct task_struct *prev, struct task_struct *next,
 					__u32 next_kind)
 {
+	struct rq *rq = prev->se.cfs_rq->rq;
+
 	if (kind_of(prev->flags, prev->pid) == next_kind)
 		return true;
-	return prev->se.cfs_rq->rq->nr_running <= (next->pid != 0);
+	return rq->nr_running <= (next->pid != 0) && !rq->rt.rt_nr_running;
 }
 
 /*

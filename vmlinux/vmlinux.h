@@ -91,9 +91,14 @@ struct sched_info {
 struct task_struct;
 struct rlimit;
 
+struct rt_rq {
+	unsigned int rt_nr_running; /* real-time tasks that run or wait, even while they are throttled */
+};
+
 struct rq {
 	u64 clock;		 /* ns */
 	unsigned int nr_running; /* tasks that run or wait, without the idle task */
+	struct rt_rq rt;
 	struct task_struct *curr;
 };
 

@@ -360,7 +360,7 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 		kill(tasks[i].pid, SIGCONT);
 		pause_us(5000);
 	}
-	pass_window();
+	pass_window(load);
 	signal_all(SIGSTOP);
 	check(await_stop() && read_all(observer, &last), "%s: all tasks stop", load->name);
 	if (load->writes && has_disk) {
