@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How full the hash maps of the BPF programs are, for the page of metrics. The kernel keeps no count
- * that a program may read of most of them, so the entries are walked; that takes long, and is done at most
+ * that a program may read of most of them, so all entries are read; that takes long, and is done at most
  * every ten seconds.
  */
 #ifndef CTL_MAP_SPACE_H

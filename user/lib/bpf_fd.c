@@ -73,20 +73,14 @@ int bpf_fd_maps_of(int prog_fd, uint32_t *ret_ids, uint32_t max, uint32_t *ret_n
 	return 0;
 }
 
-static bool is_hash(uint32_t type)
-{
-	return type == BPF_MAP_TYPE_HASH || type == BPF_MAP_TYPE_PERCPU_HASH ||
-	       type == BPF_MAP_TYPE_LRU_HASH || type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
-}
-
 /* If an entry goes away during the walk, the kernel begins again, so the walk needs a limit. */
-static int64_t count_entries(int fd, const struct bpf_map_info *info)
+static int64_t walk_entries(int fd, const struct bpf_map_info *info)
 {
 	char *keys cleanup_free = calloc(2, info->key_size);
 	char *key = NULL;
 	uint32_t nr = 0;
 
-	if (!is_hash(info->type) || !keys)
+	if (!keys)
 		return -1;
 	while (nr < info->max_entries &&
 	       !bpf_map_get_next_key(fd, key, keys + (nr & 1) * info->key_size)) {
@@ -94,6 +88,59 @@ static int64_t count_entries(int fd, const struct bpf_map_info *info)
 		nr++;
 	}
 	return nr;
+}
+
+/* What a batch takes of memory, and how many entries it should have to be quicker than a walk. */
+#define BATCH_BYTES (64U << 10)
+#define BATCH_MIN   64U
+
+/*
+ * The kernel copies whole buckets, with the values, which nobody needs here. It reads each bucket once, so
+ * this ends however the map changes; but an entry that goes away behind makes room for another one ahead,
+ * so more may be found than there ever were at a time. -1: the values are large, the kernel gives no batches
+ * of this map, or a bucket has more entries than a batch (ENOSPC). That never happens in practice: a map has
+ * at least as many buckets as entries.
+ */
+static int64_t count_in_batches(int fd, const struct bpf_map_info *info)
+{
+	const size_t nr_room = BATCH_BYTES / ((size_t)info->key_size + info->value_size);
+	char *keys cleanup_free = malloc(BATCH_BYTES);
+	uint32_t next, *from = NULL; /* buckets, in four bytes, whatever the size of a key */
+	uint64_t nr_found = 0;
+	bool has_more = true;
+
+	if (nr_room < BATCH_MIN || !keys)
+		return -1;
+	while (has_more) {
+		__u32 nr = (__u32)nr_room;
+
+		has_more = !bpf_map_lookup_batch(fd, from, &next, keys,
+						 keys + nr_room * info->key_size, &nr, NULL);
+		/* The last batch has entries, too. */
+		if (!has_more && errno != ENOENT)
+			return -1;
+		nr_found += nr;
+		from = &next;
+	}
+	return nr_found < info->max_entries ? (int64_t)nr_found : (int64_t)info->max_entries;
+}
+
+static int64_t count_entries(int fd, const struct bpf_map_info *info)
+{
+	int64_t nr;
+
+	switch (info->type) {
+	case BPF_MAP_TYPE_HASH:
+	case BPF_MAP_TYPE_LRU_HASH:
+		nr = count_in_batches(fd, info);
+		return nr < 0 ? walk_entries(fd, info) : nr;
+	case BPF_MAP_TYPE_PERCPU_HASH:
+	case BPF_MAP_TYPE_LRU_PERCPU_HASH:
+		/* In a batch, each value would have a part for every CPU that the machine may have. */
+		return walk_entries(fd, info);
+	default:
+		return -1;
+	}
 }
 
 int bpf_fd_read_map(int fd, struct bpf_fd_map *ret_map)

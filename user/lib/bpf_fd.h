@@ -42,7 +42,10 @@ int bpf_fd_time_programs(void);
 int bpf_fd_read_prog(int fd, bool is_timed, struct bpf_fd_prog *ret_prog);
 /* The maps that a program uses; ret_ids has room for `max`, and further ones are left out. -errno. */
 int bpf_fd_maps_of(int prog_fd, uint32_t *ret_ids, uint32_t max, uint32_t *ret_nr);
-/* Costs a system call for each entry of a hash map. -errno. */
+/*
+ * Costs a system call for each 64 KiB of a hash map's entries, or one for each entry where values are larger
+ * than 1 KiB or per CPU. -errno.
+ */
 int bpf_fd_read_map(int fd, struct bpf_fd_map *ret_map);
 
 #endif
