@@ -432,6 +432,43 @@ static void a_partition_ended_by_a_write_has_its_culprit(void **state)
 	controller_free(controller);
 }
 
+/* Without the event, the kernel would be the cause: it may end a partition without anybody's write. */
+static void an_event_during_a_look_waits_for_the_next(void **state)
+{
+	struct controller *controller;
+	struct event_record event = EVENT_RECORD(EVENT_DRIFT);
+	const struct kernel_sink *sink;
+	struct fake_group *group;
+	struct group_status status;
+
+	groups.layout = partitioned_layout;
+	controller = start_node(&fake_side_port);
+	sink = controller_kernel_sink(controller);
+	scan(controller, NULL, 0);
+	fake->slow_look = true;
+	controller_wake(controller);
+	fake->now_ns += S;
+	group = group_of(GROUP_ROOT, "pinfold.slice");
+	strcpy(group->files[GROUP_CPUSET_PARTITION], "member");
+	assert_int_equal(fake_status(NULL, "pinfold.slice", &status), 0);
+	event.attribute = GROUP_CPUSET_PARTITION;
+	event.pid = 77;
+	event.target_id = event.culprit_id = status.cgroup_id;
+	sink->event(sink->self, &event);
+	for (int i = 0; i < 3; i++) {
+		fake->now_ns += S;
+		if (fake->look == FAKE_LOOKING)
+			fake_end_look(controller);
+		controller_wake(controller);
+	}
+	assert_int_equal(nr_rows(controller, "drift"), 1);
+	expect_drift(controller, 0, "found", "member");
+	expect_drift(controller, 0, "cause", "user");
+	expect_drift(controller, 0, "action", "repair");
+	controller_free(controller);
+	group_tree_fini(&fake_seen);
+}
+
 /* --- figures ---------------------------------------------------------------------------------- */
 
 #define DETECTED(cause) "pinfold_drift_detected_total{attribute=\"cpus\",cause=\"" cause "\"} "
@@ -478,6 +515,40 @@ static void drift_is_counted_by_cause_once_it_is_known(void **state)
 	expect_metric(controller, DETECTED("user") "1\n");
 	expect_metric(controller, DETECTED("unknown") "1\n");
 	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* A look that began before the change does not see it, which says nothing. */
+static void a_look_that_began_before_closes_nothing(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller;
+	const struct groups_sink *sink;
+
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
+	controller = start_node(&fake_side_port);
+	sink = controller_groups_sink(controller);
+	scan(controller, pods, 1);
+	fake->slow_look = true;
+	controller_wake(controller);
+	fake->now_ns += S;
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-3");
+	sink->changed(sink->self, A_PATH, "cpuset.cpus");
+	controller_wake(controller);
+	tell_writer(controller, "user.slice", "exclusive");
+	for (int i = 0; i < 3; i++) {
+		fake->now_ns += S;
+		if (fake->look == FAKE_LOOKING)
+			fake_end_look(controller);
+		controller_wake(controller);
+	}
+	assert_int_equal(nr_rows(controller, "drift"), 1);
+	expect_drift(controller, 0, "repaired_ns", "null");
+	fake->now_ns += 6 * S;
+	expect_metric(controller, DETECTED("user") "1\n");
+	expect_metric(controller, DETECTED("unknown") "0\n");
+	controller_free(controller);
+	group_tree_fini(&fake_seen);
 	free_pods(pods, ARRAY_SIZE(pods));
 }
 
@@ -563,7 +634,7 @@ static void a_row_is_closed_when_no_step_writes_its_file(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		drift_list_open(&drift->list, rows[i].path, rows[i].file);
-	drift_close_gone(drift, &plan, &(struct operations){0});
+	drift_close_gone(drift, &plan, UINT64_MAX, &(struct operations){0});
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		assert_int_equal(!!drift_list_find_open(&drift->list, rows[i].path, rows[i].file),
 				 rows[i].is_open);
@@ -576,7 +647,7 @@ static void a_closed_row_keeps_its_time(void **state)
 
 	drift_list_close(&drift->list, row, ACTION_REPAIR);
 	repaired_ns = row->repaired_ns;
-	drift_close_gone(drift, &(struct plan){0}, &(struct operations){0});
+	drift_close_gone(drift, &(struct plan){0}, UINT64_MAX, &(struct operations){0});
 	assert_int_equal(row->repaired_ns, repaired_ns);
 	assert_int_equal(row->action, ACTION_REPAIR);
 }
@@ -589,7 +660,7 @@ static void every_row_of_a_full_list_is_closed(void **state)
 		snprintf(path, sizeof(path), "%d", i);
 		drift_list_open(&drift->list, path, GROUP_CPUSET_CPUS);
 	}
-	drift_close_gone(drift, &(struct plan){0}, &(struct operations){0});
+	drift_close_gone(drift, &(struct plan){0}, UINT64_MAX, &(struct operations){0});
 	assert_int_equal(drift_list_nr_open(&drift->list, GROUP_CPUSET_CPUS), 0);
 	for (size_t i = 0; i < sizeof(memory) - sizeof(struct drift_list); i++)
 		assert_int_equal(((const char *)&memory)[sizeof(struct drift_list) + i], 0);
@@ -749,6 +820,8 @@ int main(void)
 		TEST(a_list_that_is_managed_from_now_on_has_not_drifted),
 		TEST(a_partition_ended_by_a_write_has_its_culprit),
 		TEST(drift_is_counted_by_cause_once_it_is_known),
+		TEST(an_event_during_a_look_waits_for_the_next),
+		TEST(a_look_that_began_before_closes_nothing),
 		TEST(exposure_ends_with_the_repair),
 		TEST_ROW(a_row_is_closed_when_no_step_writes_its_file),
 		TEST_ROW(a_closed_row_keeps_its_time),

@@ -199,17 +199,17 @@ void ctl_note_repair(struct controller *controller, const struct step *step, str
 	event_log_add(&controller->events, &event);
 }
 
-void drift_close_gone(struct drift *drift, const struct plan *plan,
+void drift_close_gone(struct drift *drift, const struct plan *plan, uint64_t began_ns,
 		      const struct operations *operations)
 {
 	struct drift_list *list = &drift->list;
 
 	for (uint32_t i = 0; i < list->nr_rows; i++) {
 		struct drift_row *row = &list->rows[i];
-		/* No step undoes these two. */
-		bool there = row->repaired_ns || row->is_kubelets ||
-			     row->attribute == GROUP_MEMBERS ||
-			     operations_repairs(operations, row->path, row->attribute);
+		/* The look may have passed the file before; and no step undoes the last two. */
+		bool there = row->repaired_ns || row->opened_ns > began_ns ||
+			     operations_repairs(operations, row->path, row->attribute) ||
+			     row->is_kubelets || row->attribute == GROUP_MEMBERS;
 
 		for (uint32_t j = 0; j < plan->nr_steps && !there; j++)
 			there = plan->steps[j].kind == STEP_WRITE &&

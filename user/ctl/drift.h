@@ -56,10 +56,11 @@ bool ctl_may_repair(const struct controller *controller, enum group_file file);
 /* The step succeeded: this drift is repaired. */
 void ctl_note_repair(struct controller *controller, const struct step *step, struct drift_row *row);
 /*
- * Close rows without a step in the plan: another process has undone the change. A look may see what
- * a repair wrote before the agent is told of its end, so a row that is being repaired stays open.
+ * Close rows without a step in the plan: another process has undone the change. The plan is of a look that
+ * began then, which says nothing about rows opened since. And it may have seen what a repair wrote before
+ * the agent is told of its end, so a row that is being repaired stays open.
  */
-void drift_close_gone(struct drift *drift, const struct plan *plan,
+void drift_close_gone(struct drift *drift, const struct plan *plan, uint64_t began_ns,
 		      const struct operations *operations);
 
 /*

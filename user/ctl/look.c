@@ -199,8 +199,10 @@ static int observe(struct controller *controller, struct group_tree *ret_observe
 	bool was_looking = look->since_ns;
 	int r;
 
-	if (!was_looking)
+	if (!was_looking) {
 		forget_done(look);
+		look->began_ns = clock_now_ns(controller->ports.clock);
+	}
 	r = groups->read_tree(groups->self, ret_observed);
 	if (r != -EINPROGRESS) {
 		look->since_ns = 0;

@@ -27,6 +27,7 @@ struct look {
 	struct group_tree observed;
 	bool has_ended;	      /* at least one since the start */
 	uint64_t since_ns;    /* start of the look in progress; 0 = none */
+	uint64_t began_ns;    /* start of the last look, which may be in progress */
 	bool is_wanted_again; /* requested during a look, which may have passed the place already */
 	/* The operations that ended during that look, in order. */
 	uint32_t nr_done, max_done;

@@ -152,7 +152,7 @@ static void hold_all(struct controller *controller)
 	chains_release(&controller->chains);
 	ctl_hold_in_flight(controller, &desired);
 	chains_forget_done(&controller->chains, &plan);
-	drift_close_gone(drift, &plan, &controller->operations);
+	drift_close_gone(drift, &plan, controller->look.began_ns, &controller->operations);
 	chains_begin_round(&controller->chains, clock_now_ns(controller->ports.clock));
 	drift_begin_round(drift);
 	if (controller->options.config->mode == MODE_ALLOCATE)
