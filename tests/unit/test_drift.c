@@ -518,6 +518,74 @@ static void drift_is_counted_by_cause_once_it_is_known(void **state)
 	free_pods(pods, ARRAY_SIZE(pods));
 }
 
+/* The kernel's event is often heard before the change is seen; nobody told of the change before it. */
+static void an_event_that_comes_first_names_the_change_to_come(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-3");
+	controller_wake(controller);
+	fake->now_ns += 6 * S;
+	expect_metric(controller, DETECTED("unknown") "1\n");
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-4");
+	tell_writer(controller, "user.slice", "exclusive");
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "drift"), 2);
+	expect_drift(controller, 0, "found", "2-3");
+	expect_drift(controller, 0, "cause", "unknown");
+	expect_drift(controller, 1, "found", "2-4");
+	expect_drift(controller, 1, "cause", "user");
+	fake->now_ns += 6 * S;
+	expect_metric(controller, DETECTED("user") "1\n");
+	expect_metric(controller, DETECTED("unknown") "1\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* It is told when its names are known, and belongs to what was seen when it was heard. */
+static void an_event_may_wait_long_for_its_names(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-3");
+	fake->slow_name = true;
+	tell_writer(controller, "user.slice", "exclusive");
+	controller_wake(controller);
+	fake->now_ns += 60 * S;
+	fake->slow_name = false;
+	fake_end_name(controller);
+	assert_int_equal(nr_rows(controller, "drift"), 1);
+	expect_drift(controller, 0, "found", "2-3");
+	expect_drift(controller, 0, "cause", "user");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* No difference follows the event: the file has the value that is wanted. */
+static void a_write_of_what_is_wanted_leaves_nothing_open(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+
+	scan(controller, pods, 1);
+	tell_writer(controller, "user.slice", "exclusive");
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "drift"), 1);
+	expect_drift(controller, 0, "action", "none");
+	expect_metric(controller, "pinfold_drift_open{attribute=\"cpus\"} 0\n");
+	/* Nor does it name what somebody else does to the file later. */
+	tamper("exclusive", GROUP_CPUSET_CPUS, "2-3");
+	controller_wake(controller);
+	assert_int_equal(nr_rows(controller, "drift"), 2);
+	expect_drift(controller, 1, "cause", "unknown");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
 /* A look that began before the change does not see it, which says nothing. */
 static void a_look_that_began_before_closes_nothing(void **state)
 {
@@ -674,7 +742,7 @@ static void name(const char *path, enum group_file file, uint32_t pid)
 	event.record.attribute = file;
 	event.record.pid = pid;
 	snprintf(event.target, sizeof(event.target), "%s", path);
-	drift_name_culprit(drift, &event);
+	drift_name_culprit(drift, &event, wall_ns);
 }
 
 static void an_event_belongs_to_its_cgroup_and_file(void **state)
@@ -784,6 +852,46 @@ static void each_mover_of_a_cgroup_is_counted(void **state)
 	assert_int_equal(drift->nr_detected[GROUP_MEMBERS][CAUSE_SYSTEMD], 1);
 }
 
+/* The end of the time in which a cause may become known: what is counted as unknown has none. */
+static void an_event_names_no_change_of_long_ago(void **state)
+{
+	const uint64_t named = nr_with_cause(GROUP_CPUSET_CPUS, 7);
+	struct drift_row *late, *old;
+
+	(void)state;
+	close_kubelets("late");
+	close_kubelets("old");
+	late = &drift->list.rows[0];
+	old = &drift->list.rows[1];
+	wall_ns = late->detected_ns + 5 * S - 1;
+	name("late", GROUP_CPUSET_CPUS, 7);
+	assert_int_equal(late->pid, 7);
+	assert_int_equal(drift->list.nr_rows, 2);
+	wall_ns = old->detected_ns + 5 * S;
+	name("old", GROUP_CPUSET_CPUS, 7);
+	assert_int_equal(old->pid, 0);
+	assert_int_equal(drift->list.nr_rows, 3);
+	drift_count_named(drift);
+	assert_int_equal(nr_with_cause(GROUP_CPUSET_CPUS, 7), named + 1);
+	assert_int_equal(nr_detected(CAUSE_UNKNOWN), 1);
+}
+
+/* The last one who wrote is shown, but the difference counts as that of whoever made it. */
+static void who_writes_to_an_open_difference_did_not_make_it(void **state)
+{
+	const uint64_t named = nr_with_cause(GROUP_CPUSET_CPUS, 7);
+	struct drift_row *row = drift_open_kubelets(drift, "a", GROUP_CPUSET_CPUS);
+
+	(void)state;
+	wall_ns += 60 * S;
+	name("a", GROUP_CPUSET_CPUS, 7);
+	assert_int_equal(row->pid, 7);
+	drift_count_named(drift);
+	assert_int_equal(nr_with_cause(GROUP_CPUSET_CPUS, 7), named);
+	assert_int_equal(nr_detected(CAUSE_UNKNOWN), 1);
+	assert_int_equal(drift->list.nr_rows, 1);
+}
+
 static void a_repaired_change_keeps_its_culprit(void **state)
 {
 	struct drift_row *old = drift_list_open(&drift->list, "a", GROUP_CPUSET_CPUS);
@@ -820,8 +928,11 @@ int main(void)
 		TEST(a_list_that_is_managed_from_now_on_has_not_drifted),
 		TEST(a_partition_ended_by_a_write_has_its_culprit),
 		TEST(drift_is_counted_by_cause_once_it_is_known),
+		TEST(an_event_that_comes_first_names_the_change_to_come),
+		TEST(an_event_may_wait_long_for_its_names),
 		TEST(an_event_during_a_look_waits_for_the_next),
 		TEST(a_look_that_began_before_closes_nothing),
+		TEST(a_write_of_what_is_wanted_leaves_nothing_open),
 		TEST(exposure_ends_with_the_repair),
 		TEST_ROW(a_row_is_closed_when_no_step_writes_its_file),
 		TEST_ROW(a_closed_row_keeps_its_time),
@@ -830,6 +941,8 @@ int main(void)
 		TEST_ROW(an_event_explains_the_newest_change),
 		TEST_ROW(nothing_detected_is_lost_with_its_row),
 		TEST_ROW(a_repaired_change_keeps_its_culprit),
+		TEST_ROW(an_event_names_no_change_of_long_ago),
+		TEST_ROW(who_writes_to_an_open_difference_did_not_make_it),
 	};
 
 	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);

@@ -147,7 +147,7 @@ static void tell_event(struct controller *controller, const struct unnamed *unna
 		return;
 	lookup_name_event(controller->ledger, &controller->desired, row.target, &row);
 	if (row.record.kind == EVENT_DRIFT) {
-		drift_name_culprit(&controller->drift, &row);
+		drift_name_culprit(&controller->drift, &row, unnamed->since_ns);
 		dirty_mark_path(&controller->dirty, row.target);
 		wakes_request_resync(&controller->wakes);
 	}

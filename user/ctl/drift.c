@@ -220,7 +220,13 @@ void drift_close_gone(struct drift *drift, const struct plan *plan, uint64_t beg
 	}
 }
 
-void drift_name_culprit(struct drift *drift, const struct event_row *event)
+/* May the event that was heard then be about the change that this row is about? */
+static bool may_explain(const struct drift_row *row, uint64_t heard_ns)
+{
+	return !row->pid && heard_ns < row->detected_ns + NAME_NS;
+}
+
+void drift_name_culprit(struct drift *drift, const struct event_row *event, uint64_t heard_ns)
 {
 	struct drift_list *list = &drift->list;
 	const struct event_record *record = &event->record;
@@ -236,9 +242,9 @@ void drift_name_culprit(struct drift *drift, const struct event_row *event)
 			row = candidate;
 	}
 	/* The culprit of another write: a new row, unless the file still differs. */
-	if (!row || row->pid)
+	if (!row || !may_explain(row, heard_ns))
 		row = open_row(drift, event->target, record->attribute);
-	if (row->pid)
+	if (!may_explain(row, heard_ns))
 		count(drift, row);
 	row->pid = record->pid;
 	memcpy(row->comm, record->comm, sizeof(row->comm));

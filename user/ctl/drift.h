@@ -82,8 +82,9 @@ void drift_count_members(struct drift *drift, bool is_repaired);
 
 /*
  * The culprit's name arrives through the ring buffer, the change itself through inotify or a
- * resync. Whichever comes first opens the row, and the other completes it.
+ * resync. Whichever comes first opens the row, and the other completes it. An event that was heard
+ * more than five seconds after the change was found is about another one, which is still to be found.
  */
-void drift_name_culprit(struct drift *drift, const struct event_row *event);
+void drift_name_culprit(struct drift *drift, const struct event_row *event, uint64_t heard_ns);
 
 #endif
