@@ -892,6 +892,23 @@ static void who_writes_to_an_open_difference_did_not_make_it(void **state)
 	assert_int_equal(drift->list.nr_rows, 1);
 }
 
+/* It is found once, though an event has opened its row. */
+static void a_kubelets_difference_may_have_a_row_already(void **state)
+{
+	const uint64_t named = nr_with_cause(GROUP_CPUSET_CPUS, 7);
+	struct drift_row *row;
+
+	(void)state;
+	name("a", GROUP_CPUSET_CPUS, 7);
+	row = drift_open_kubelets(drift, "a", GROUP_CPUSET_CPUS);
+	assert_ptr_equal(row, drift->list.rows);
+	assert_int_equal(row->pid, 7);
+	assert_true(row->is_kubelets);
+	assert_null(drift_open_kubelets(drift, "a", GROUP_CPUSET_CPUS));
+	drift_count_named(drift);
+	assert_int_equal(nr_with_cause(GROUP_CPUSET_CPUS, 7), named + 1);
+}
+
 static void a_repaired_change_keeps_its_culprit(void **state)
 {
 	struct drift_row *old = drift_list_open(&drift->list, "a", GROUP_CPUSET_CPUS);
@@ -943,6 +960,7 @@ int main(void)
 		TEST_ROW(a_repaired_change_keeps_its_culprit),
 		TEST_ROW(an_event_names_no_change_of_long_ago),
 		TEST_ROW(who_writes_to_an_open_difference_did_not_make_it),
+		TEST_ROW(a_kubelets_difference_may_have_a_row_already),
 	};
 
 	log_open("test", getenv("PINFOLD_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERR);

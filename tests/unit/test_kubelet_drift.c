@@ -259,6 +259,37 @@ static void what_a_stranger_changed_is_put_back(void **state)
 }
 
 /* A kernel without fentry says of nobody who it was. */
+/* As when the agent starts: the programs of the one before tell of a container that no scan has seen. */
+static void a_writer_before_the_first_scan_is_the_culprit(void **state)
+{
+	struct controller *controller = start_as(MODE_GUARD, KUBELET_REPAIR);
+	struct json_object *rows, *event;
+
+	own_cpus = "0-15";
+	snprintf(fake->groups[OWN_ID - 1].path, sizeof(fake->groups[0].path), OWN);
+	hear(controller, OWN_ID, "user.slice", "bash");
+	look(controller, 0);
+	look(controller, KUBELET_GRACE_NS + SECOND_NS);
+	look(controller, SECOND_NS);
+	assert_string_equal(own_cpus, "2-3");
+	rows = query(controller, "drift");
+	assert_int_equal(json_object_array_length(rows), 1);
+	assert_string_equal(cell(json_object_array_get_idx(rows, 0), "comm"), "bash");
+	assert_string_equal(cell(json_object_array_get_idx(rows, 0), "found"), "0-15");
+	assert_string_equal(cell(json_object_array_get_idx(rows, 0), "action"), "repair");
+	json_object_put(rows);
+	rows = query(controller, "event");
+	event = json_object_array_get_idx(rows, json_object_array_length(rows) - 2);
+	assert_string_equal(cell(event, "kind"), "drift");
+	assert_string_equal(cell(event, "comm"), "bash");
+	assert_string_equal(cell(event, "pid"), "77");
+	assert_string_equal(cell(event, "cgroup"), "user.slice");
+	json_object_put(rows);
+	expect_metric(controller,
+		      "pinfold_drift_detected_total{attribute=\"cpus\",cause=\"user\"} 1\n");
+	controller_free(controller);
+}
+
 static void who_it_was_need_not_be_known(void **state)
 {
 	struct controller *controller = start();
@@ -720,6 +751,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_a_stranger_changed_is_put_back),
+		TEST(a_writer_before_the_first_scan_is_the_culprit),
 		TEST(who_it_was_need_not_be_known),
 		TEST(a_difference_that_ends_by_itself_is_left_alone),
 		TEST(two_writers_are_a_finding_and_the_agent_slows_down),

@@ -256,11 +256,11 @@ void drift_name_culprit(struct drift *drift, const struct event_row *event, uint
 
 struct drift_row *drift_open_kubelets(struct drift *drift, const char *path, enum group_file file)
 {
-	struct drift_row *row;
+	struct drift_row *row = open_row(drift, path, file);
 
-	if (drift_list_find_open(&drift->list, path, file))
+	/* Otherwise it is new, or an event of the kernel has opened it. */
+	if (row->is_kubelets)
 		return NULL;
-	row = open_row(drift, path, file);
 	row->is_kubelets = true;
 	detect(drift, row);
 	return row;

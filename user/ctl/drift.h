@@ -64,8 +64,9 @@ void drift_close_gone(struct drift *drift, const struct plan *plan, uint64_t beg
 		      const struct operations *operations);
 
 /*
- * A file of a container of a kubelet differs from what that decided: open its row. NULL = it is
- * open. Its end has ACTION_REPAIR if the agent wrote it; a write that failed leaves it open.
+ * A file of a container of a kubelet differs from what that decided: open its row, which an event may
+ * have opened, with its culprit. NULL = that was done before. Its end has ACTION_REPAIR if the agent wrote it;
+ * a write that failed leaves it open.
  */
 struct drift_row *drift_open_kubelets(struct drift *drift, const char *path, enum group_file file);
 void drift_close_kubelets(struct drift *drift, const char *path, enum group_file file,

@@ -139,12 +139,13 @@ static void note_difference(struct controller *controller, const struct kubelet_
 	text_copy(row->found, sizeof(row->found), subject->text);
 	if (writer->ns) {
 		row->cause = writer->cause;
-		row->pid = record->pid = writer->pid;
+		row->pid = writer->pid;
 		memcpy(row->comm, writer->comm, sizeof(row->comm));
-		memcpy(record->comm, writer->comm, sizeof(record->comm));
 		text_copy(row->cgroup, sizeof(row->cgroup), writer->cgroup);
-		text_copy(event.cgroup, sizeof(event.cgroup), writer->cgroup);
 	}
+	record->pid = row->pid;
+	memcpy(record->comm, row->comm, sizeof(record->comm));
+	memcpy(event.cgroup, row->cgroup, sizeof(event.cgroup));
 	text_copy(record->difference.wanted, sizeof(record->difference.wanted), row->wanted);
 	text_copy(record->difference.found, sizeof(record->difference.found), row->found);
 	event_log_add(&controller->events, &event);
