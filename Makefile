@@ -352,9 +352,10 @@ mutants:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) $(MUTATION_BUILD) mutation
 mutation:
 	$(Q)O=$(O) COMPILE='$(CC) $(CPPFLAGS) $(CFLAGS_ALL)' tests/mutation/run $(if $(SAMPLE),--sample $(SAMPLE)) \
-		$(if $(SEED),--seed $(SEED)) $(if $(AGAIN),--again $(AGAIN)) $(or $(ROOM),core ctl cgroup)
+		$(if $(SEED),--seed $(SEED)) $(if $(AGAIN),--again $(AGAIN)) \
+		$(patsubst -j%,--jobs %,$(filter-out -j,$(filter -j%,$(MAKEFLAGS)))) $(or $(FILE),$(ROOM),core ctl cgroup)
 else
-mutants: $(PROPERTY) ## plant faults that the tests must detect; MUTANT=name for one, or MECHANICAL=1 [ROOM=ctl] [SAMPLE=10]
+mutants: $(PROPERTY) ## plant faults that the tests must detect; MUTANT=name for one, or MECHANICAL=1 [ROOM=ctl | FILE=user/ctl/x.c] [SAMPLE=10]
 	$(Q)O=$(O) COMPILE='$(CC) $(CPPFLAGS) $(CFLAGS_ALL)' LINK='$(call property_link,PROGRAM,OBJECT)' \
 		tests/property/catch-mutants $(MUTANT)
 endif
