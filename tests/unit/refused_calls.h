@@ -132,6 +132,8 @@ long syscall(long number, ...)
 	va_end(args);
 	if (number == SYS_openat2 && is_refused("openat2", (const char *)a[1]))
 		return -1;
+	if (number == SYS_pidfd_open && is_refused("pidfd_open", NULL))
+		return -1;
 	if (number == SYS_sched_setaffinity && is_refused("sched_setaffinity", NULL))
 		return -1;
 	if (number == SYS_sched_getaffinity && is_refused("sched_getaffinity", NULL))

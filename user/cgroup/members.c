@@ -53,9 +53,9 @@ static int open_process(const struct dir *dir, pid_t pid, uint64_t start_ticks, 
 	int fd cleanup_close = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct proc_stat stat;
 
-	/* EINVAL: the number is now that of a thread. */
+	/* The number is now that of a thread: EINVAL, and since Linux 6.16 ENOENT. */
 	if (fd < 0)
-		return errno == EINVAL ? -ESRCH : -errno;
+		return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
 	if (tasks_read_stat(dir, pid, &stat) || stat.start_ticks != start_ticks ||
 	    !tasks_is_alive(fd))
 		return -ESRCH;
