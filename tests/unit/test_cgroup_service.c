@@ -24,6 +24,7 @@ static const char *own_unit; /* of the caller; NULL = none */
 
 int sd_pid_get_unit(pid_t pid, char **ret_unit)
 {
+	assert_int_equal(pid, 0);
 	if (!own_unit)
 		return -ENODATA;
 	*ret_unit = strdup(own_unit);
@@ -145,6 +146,13 @@ static void a_slow_stop_is_waited_for(void **state)
 	fake_systemd.nr_lasting = 18;
 	assert_int_equal(service_stop(root, error), 0);
 	assert_true(passed_usec >= 80000000);
+	assert_int_equal(fake_systemd.nr_lasting, 0);
+	/* That is the last time it is asked. */
+	fake_systemd.nr_lasting = 19;
+	assert_int_equal(service_stop(root, error), 0);
+	assert_int_equal(fake_systemd.nr_lasting, 0);
+	fake_systemd.nr_lasting = 20;
+	assert_int_equal(service_stop(root, error), -ETIMEDOUT);
 	assert_int_equal(fake_systemd.nr_lasting, 0);
 }
 

@@ -103,6 +103,24 @@ static void below_a_container_a_stranger_is_looked_for_in_all_of_it(void **state
 	end(controller);
 }
 
+/* Its own container is not known, so the drift is told of the cgroup that it came into. */
+static void a_member_of_a_container_without_a_name_drifts_where_it_came(void **state)
+{
+	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
+	const struct step inner = {.path = A "/inner"};
+	char error[GROUP_ERROR_MAX];
+	struct event_record event;
+
+	assert_int_equal(fake_create(&inner, error), 0);
+	event = moved(6, 1999, id_of(A "/inner"));
+	event.move.to_border_id = id_of(A);
+	tell(controller, &event);
+	assert_int_equal(port.last.home_id, 1999);
+	assert_string_equal(port.last.home, "");
+	expect_last(controller, "drift", "cgroup", A "/inner");
+	end(controller);
+}
+
 /* It belongs to no container, but the pods' cgroups are no place for it either. */
 static void from_a_pods_own_cgroup_a_stranger_leaves_as_well(void **state)
 {
@@ -267,9 +285,15 @@ static void what_has_ended_or_gone_back_is_closed_without_a_repair(void **state)
 static void only_a_move_is_undone(void **state)
 {
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
-	struct event_record event = moved(5, id_of(A), 0);
+	struct event_record event = EVENT_RECORD(EVENT_DRIFT);
 
-	event.kind = EVENT_ATTACH;
+	event.pid = 77;
+	event.culprit_id = id_of("pinfold.slice");
+	event.target_id = id_of(A);
+	event.attribute = GROUP_CPUSET_PARTITION;
+	snprintf(event.write.file, sizeof(event.write.file), "cpuset.cpus.partition");
+	snprintf(event.write.text, sizeof(event.write.text), "member");
+	assert_int_not_equal(event.move.start_ticks, 0);
 	tell(controller, &event);
 	assert_int_equal(port.nr_calls, 0);
 	end(controller);
@@ -382,6 +406,7 @@ int main(void)
 		TEST(a_stranger_leaves),
 		TEST(a_place_without_a_name_has_no_path),
 		TEST(below_a_container_a_stranger_is_looked_for_in_all_of_it),
+		TEST(a_member_of_a_container_without_a_name_drifts_where_it_came),
 		TEST(from_a_pods_own_cgroup_a_stranger_leaves_as_well),
 		TEST(from_one_container_into_another_is_back_in_the_first),
 		TEST(of_several_moves_the_first_place_counts),

@@ -267,7 +267,7 @@ static void a_failed_move_is_told_and_tried_again(void **state)
 	tell_move(controller, 8, id_of(A), 0);
 	port.error = 0;
 	port.result = -EBUSY;
-	assert_non_null(strstr(journal_of_a_second(controller), "no way"));
+	assert_non_null(strstr(journal_of_a_second(controller), "ctl: no way"));
 	end(controller);
 }
 
