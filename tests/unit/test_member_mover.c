@@ -32,8 +32,9 @@
 #define START 9
 #define MOVED 500
 #define GONE  1 /* no directory has this inode */
-#define GOING \
-	(1ULL << 62) /* the cgroup with this number is removed as soon as its path was asked for */
+/* Cgroups that are removed as soon as their path was asked for; the second one is then made anew. */
+#define GOING	(1ULL << 62)
+#define RENEWED (GOING + 1)
 
 static struct groups *groups;
 static struct member_mover *mover;
@@ -91,6 +92,10 @@ static int path_of(const struct dir *dir, uint64_t id, char *ret_path, size_t si
 		return path_error;
 	if (id == GOING) {
 		snprintf(ret_path, size, "user.slice/going");
+		return 0;
+	}
+	if (id == RENEWED) {
+		snprintf(ret_path, size, HOST);
 		return 0;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
@@ -316,6 +321,11 @@ static void a_stranger_whose_place_is_going_goes_into_the_root(void **state)
 	/* before it is opened */
 	move.from_id = GOING;
 	assert_int_equal(restore(move, MAIN, ""), 0);
+	assert_int_equal(written("."), child);
+	put("cg/cgroup.procs", "0\n");
+	move.from_id = RENEWED;
+	assert_int_equal(restore(move, MAIN, ""), 0);
+	assert_int_equal(written(HOST), 0);
 	assert_int_equal(written("."), child);
 	/* and after */
 	put("cg/cgroup.procs", "0\n");
@@ -683,7 +693,7 @@ static void a_move_waits_for_the_one_before_it_in_the_same_pod(void **state)
 	port.waits_in(port.self, &nowhere, text, sizeof(text));
 	assert_string_equal(text, in_queue);
 	pthread_mutex_unlock(&lock);
-	while (nr_ended < 3 && poll(&has_ended, 1, -1) == 1)
+	while (nr_ended < 3 && poll(&has_ended, 1, 10000) == 1)
 		worker_pool_dispatch(groups->pool);
 	assert_int_equal(nr_ended, 3);
 	assert_int_equal(worker_pool_free(groups->pool), 0);
