@@ -670,12 +670,14 @@ static void a_move_waits_for_the_one_before_it_in_the_same_pod(void **state)
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct member_port port = member_mover_port(mover);
 	struct member_move first = member_move(), second = stranger_move(),
-			   elsewhere = stranger_move(), nowhere = stranger_move();
+			   elsewhere = stranger_move(), nowhere = stranger_move(),
+			   other = stranger_move();
 	struct pollfd has_ended = {.events = POLLIN};
 	char text[128];
 
 	snprintf(elsewhere.inside, sizeof(elsewhere.inside), "%s", OTHER);
 	*nowhere.inside = '\0';
+	snprintf(other.inside, sizeof(other.inside), "pinfold.slice/podc/main");
 	show(child, 1, START, AWAY);
 	assert_int_equal(worker_pool_new(1, &groups->pool), 0);
 	worker_pool_set_grace(groups->pool, 0);
@@ -692,6 +694,9 @@ static void a_move_waits_for_the_one_before_it_in_the_same_pod(void **state)
 	assert_string_equal(text, in_queue);
 	port.waits_in(port.self, &nowhere, text, sizeof(text));
 	assert_string_equal(text, in_queue);
+	/* Nobody waits for this one. */
+	port.waits_in(port.self, &other, text, sizeof(text));
+	assert_string_equal(text, "");
 	pthread_mutex_unlock(&lock);
 	while (nr_ended < 3 && poll(&has_ended, 1, 10000) == 1)
 		worker_pool_dispatch(groups->pool);
