@@ -185,8 +185,11 @@ class Planter:
 
     def declares(self, index):
         token, following = self.tokens[index], self.tokens[index + 1]
-        return token.kind == 'word' and token.text not in CONTROL and \
-            (token.text in KEYWORDS or following.kind == 'word' or following.text == '*')
+        if token.kind != 'word' or token.text in CONTROL:
+            return False
+        # the last one is a pointer to an array, such as uint64_t(*rows)[2], and no call
+        return token.text in KEYWORDS or following.kind == 'word' or following.text == '*' or \
+            token.text.endswith('_t') and following.text == '('
 
     def statement(self, first):
         """A call or an assignment that begins here, unless it is a declaration."""
@@ -202,7 +205,9 @@ class Planter:
             return
         if word.kind != 'word' or word.text in KEYWORDS or LEFT_ALONE.match(word.text):
             return
-        if following.kind == 'word' or following.text == ':' or following.text == '*':
+        if self.declares(index):
+            return
+        if following.text == ':':
             return
         last = index
         while self.tokens[last].text not in ';{},':

@@ -251,6 +251,21 @@ static void a_container_that_was_not_read_yet_is_found(void **state)
 	assert_int_equal(row_of("1")->pause.nr_reverts, 1);
 }
 
+static void a_container_that_was_not_read_yet_is_corrected(void **state)
+{
+	struct runtime_row *row = row_of("1");
+
+	/* as one that shares: 2 and 3 are the CPUs of the pod in the ledger */
+	row->told = cpuset_of_text("8-11");
+	*row->uid = *row->name = '\0';
+	hold_up();
+	row->cgroup_id = 0;
+	row->told = cpuset_of_text("8-9");
+	end_late(0);
+	assert_int_equal(port.nr_writes, 2);
+	assert_has("8-9");
+}
+
 static void another_cgroup_with_the_path_is_not_meant(void **state)
 {
 	hold_up();
@@ -348,6 +363,7 @@ int main(void)
 		TEST(a_reading_that_is_right_by_now_changes_no_finding),
 		TEST(a_write_that_cannot_begin_is_tried_again),
 		TEST(a_container_that_was_not_read_yet_is_found),
+		TEST(a_container_that_was_not_read_yet_is_corrected),
 		TEST(another_cgroup_with_the_path_is_not_meant),
 		TEST(another_container_that_was_not_read_yet_is_not_meant),
 		TEST(the_end_of_a_write_of_nobodys_cgroup_changes_nothing),
