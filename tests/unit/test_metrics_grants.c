@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "controller_scene.h"
+#include "ctl/internal.h"
 #include "format/bpf_inventory.h"
 #include "lib/log.h"
 #include "mixed_pod.h"
@@ -113,8 +114,60 @@ static void maps_are_counted_every_ten_seconds(void **state)
 	fake->now_ns += 10000000000ULL;
 	expect_metric(controller, "pinfold_bpf_map_entries{map=\"managed\",state=\"used\"} 8\n");
 	assert_int_equal(nr_lists, 2);
+	fake->now_ns += 9999999999ULL;
+	expect_metric(controller, "pinfold_bpf_map_entries{map=\"managed\",state=\"used\"} 8\n");
+	assert_int_equal(nr_lists, 2);
+	/* an empty one is counted as well */
+	hash.used = 0;
+	fake->now_ns += 10000000000ULL;
+	expect_metric(controller, "pinfold_bpf_map_entries{map=\"managed\",state=\"free\"} 20\n");
 	controller_free(controller);
 	scene_kernel = NULL;
+}
+
+static void list_pressures(void *self, struct bpf_inventory *inventory)
+{
+	const struct map_row map = {.name = "of_pressure", .type = "hash", .used = 1};
+
+	*bpf_inventory_add_map(inventory) = map;
+}
+
+static void list_noises(void *self, struct bpf_inventory *inventory)
+{
+	const struct map_row map = {.name = "of_noise", .type = "hash", .used = 2};
+
+	*bpf_inventory_add_map(inventory) = map;
+}
+
+/* The programs that the agent loads itself have maps as well. */
+static void the_maps_of_all_programs_are_counted(void **state)
+{
+	static const struct pressure_port pressure = {.list = list_pressures};
+	static const struct noise_port noise = {.list = list_noises};
+	struct controller *controller = start_controller();
+	struct controller_ports *ports = &controller->ports;
+	struct kernel_port kernel = fake_kernel;
+	const struct map_space *space;
+
+	assert_null(ports->kernel);
+	assert_int_equal(ctl_map_space(controller)->nr, 0);
+	kernel.list = list_maps;
+	ports->kernel = &kernel;
+	ports->pressure = &pressure;
+	ports->noise = &noise;
+	space = ctl_map_space(controller);
+	assert_int_equal(space->nr, 3);
+	assert_string_equal(space->rows[1].name, "of_pressure");
+	assert_int_equal(space->rows[1].nr_used, 1);
+	assert_string_equal(space->rows[2].name, "of_noise");
+	assert_int_equal(space->rows[2].nr_used, 2);
+	*ports = (struct controller_ports){
+		.clock = ports->clock,
+		.loop = ports->loop,
+		.groups = ports->groups,
+		.store = ports->store,
+	};
+	controller_free(controller);
 }
 
 /* A container without exclusive CPUs whose memory is granted is where its memory is. */
@@ -270,6 +323,74 @@ static void with_the_scope_of_pods_each_pod_counts_once(void **state)
 	free_pods(pods, ARRAY_SIZE(pods));
 }
 
+/* What the containers have of their own is two whole cores here, and the pod has half of another one. */
+static void with_the_scope_of_pods_all_cpus_of_the_pod_count(void **state)
+{
+	struct pod_spec *pods[] = {bubble_pod(3000)};
+	struct controller *controller;
+
+	policy.align = ALIGN_BEST_EFFORT;
+	policy.scope = ALIGN_SCOPE_POD;
+	controller = start_controller();
+	scan(controller, pods, ARRAY_SIZE(pods));
+	expect_metric(controller, ALIGNED "\"pod\",boundary=\"core\",result=\"unaligned\"} 1\n");
+	expect_metric(controller, ALIGNED "\"pod\",boundary=\"core\",result=\"aligned\"} 0\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* CPU 0 is usually reserved, but need not be. */
+static void cpu_0_alone_is_somewhere_and_aligned(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 1000, true)};
+	struct controller *controller;
+
+	cpuset_parse("2-3", strlen("2-3"), &policy.reserved_list);
+	controller = start_controller();
+	scan(controller, pods, 1);
+	assert_string_equal(file_of("one", GROUP_CPUSET_CPUS), "0");
+	expect_metric(controller, "pinfold_numa_containers{numa_node=\"0\"} 1\n");
+	expect_metric(controller,
+		      ALIGNED "\"container\",boundary=\"socket\",result=\"aligned\"} 1\n");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* Of what was refused, only what lacked CPUs or memory, and of these the one that it lacked. */
+static void a_refusal_counts_for_what_was_short(void **state)
+{
+	static const struct {
+		struct decision decision;
+		uint64_t nr_cpu, nr_memory;
+	} cases[] = {
+		{{.refusal = REFUSAL_CPUS}, 1, 0},
+		{{.refusal = REFUSAL_SMT}, 1, 0},
+		{{.refusal = REFUSAL_EMPTY_SHARED_POOL}, 1, 0},
+		{{.refusal = REFUSAL_LAST_SHARED_CPU}, 1, 0},
+		{{.refusal = REFUSAL_MEMORY}, 0, 1},
+		{{.refusal = REFUSAL_HUGEPAGES}, 0, 1},
+		{{.refusal = REFUSAL_POD_BUDGET, .is_memory = true}, 0, 1},
+		{{.refusal = REFUSAL_POD_BUDGET}, 1, 0},
+		{{.refusal = REFUSAL_TOPOLOGY}, 0, 0},
+	};
+	struct controller *controller = start_controller();
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct allocations allocations = {0};
+
+		/* What could not even be read has no spec, and no CPUs of a pod. */
+		allocations_count_refusal(&allocations, controller->ledger, NULL,
+					  &cases[i].decision);
+		assert_int_equal(allocations.nr_errors[ALLOCATION_CPU][ALLOCATION_NODE],
+				 cases[i].nr_cpu);
+		assert_int_equal(allocations.nr_errors[ALLOCATION_MEMORY][ALLOCATION_NODE],
+				 cases[i].nr_memory);
+		assert_int_equal(allocations.nr_errors[ALLOCATION_CPU][ALLOCATION_POD], 0);
+		assert_int_equal(allocations.nr_errors[ALLOCATION_MEMORY][ALLOCATION_POD], 0);
+	}
+	controller_free(controller);
+}
+
 /* --- resizes ----------------------------------------------------------------------------------- */
 
 #define RESIZES "pinfold_resizes_total{result="
@@ -344,6 +465,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_container_says_what_it_is, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(maps_are_counted_every_ten_seconds, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(the_maps_of_all_programs_are_counted, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(granted_memory_places_a_container, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(pools_have_their_size, set_up, tear_down),
@@ -355,6 +478,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(allocations_are_counted_by_their_alignment, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(with_the_scope_of_pods_each_pod_counts_once, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(with_the_scope_of_pods_all_cpus_of_the_pod_count,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(cpu_0_alone_is_somewhere_and_aligned, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_refusal_counts_for_what_was_short, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(resizes_are_counted_by_their_result, set_up,
 						tear_down),
