@@ -500,6 +500,7 @@ static void drift_is_counted_by_cause_once_it_is_known(void **state)
 				   fake_pod("b", "web", 500, false)};
 	struct controller *controller = start_node(&fake_side_port);
 
+	fake->now_ns += 100 * S;
 	scan(controller, pods, 2);
 	tamper("exclusive", GROUP_CPUSET_CPUS, "2-3");
 	tamper("web", GROUP_CPUSET_CPUS, "2-3");
@@ -702,7 +703,9 @@ static void a_row_is_closed_when_no_step_writes_its_file(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		drift_list_open(&drift->list, rows[i].path, rows[i].file);
+	drift_open_kubelets(drift, "k", GROUP_CPUSET_CPUS);
 	drift_close_gone(drift, &plan, UINT64_MAX, &(struct operations){0});
+	assert_non_null(drift_list_find_open(&drift->list, "k", GROUP_CPUSET_CPUS));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		assert_int_equal(!!drift_list_find_open(&drift->list, rows[i].path, rows[i].file),
 				 rows[i].is_open);
@@ -798,8 +801,11 @@ static void nothing_detected_is_lost_with_its_row(void **state)
 	}
 	assert_int_equal(nr_detected(CAUSE_UNKNOWN), 1);
 	wall_ns += 5 * S;
+	memset(&memory.behind, 1, sizeof(memory.behind));
 	drift_count_named(drift);
 	drift_count_named(drift);
+	for (size_t i = 0; i < sizeof(memory.behind); i++)
+		assert_int_equal(((const char *)&memory.behind)[i], 1);
 	assert_int_equal(nr_detected(CAUSE_UNKNOWN), DRIFT_LIST_ROWS + 1);
 }
 
@@ -807,6 +813,30 @@ static void close_kubelets(const char *path)
 {
 	drift_open_kubelets(drift, path, GROUP_CPUSET_CPUS);
 	drift_close_kubelets(drift, path, GROUP_CPUSET_CPUS, ACTION_REPAIR);
+}
+
+/* The bounds are 1 ms, and so on, four times as long each; the last bucket has none. */
+static void exposure_is_counted_up_to_each_bound(void **state)
+{
+	uint64_t sum_ns = 0;
+
+	for (uint32_t i = 0; i < DRIFT_BUCKETS; i++) {
+		const uint64_t bound_ns = DRIFT_FIRST_BUCKET_NS << 2 * i;
+		const uint64_t times_ns[] = {bound_ns, bound_ns + 1};
+
+		for (size_t j = 0; j < ARRAY_SIZE(times_ns); j++) {
+			const struct drift_row *row =
+				drift_open_kubelets(drift, "a", GROUP_CPUSET_CPUS);
+			const uint32_t bucket = i + j < DRIFT_BUCKETS ? i + (uint32_t)j : i;
+			const uint64_t nr = drift->nr_exposed[bucket];
+
+			wall_ns = row->opened_ns + times_ns[j];
+			drift_close_kubelets(drift, "a", GROUP_CPUSET_CPUS, ACTION_REPAIR);
+			assert_int_equal(drift->nr_exposed[bucket], nr + 1);
+			sum_ns += times_ns[j];
+			assert_int_equal(drift->exposed_ns, sum_ns);
+		}
+	}
 }
 
 static uint64_t nr_with_cause(enum group_file file, uint32_t pid)
@@ -850,6 +880,10 @@ static void each_mover_of_a_cgroup_is_counted(void **state)
 	drift_count_named(drift);
 	assert_int_equal(drift->nr_detected[GROUP_MEMBERS][CAUSE_USER], 1);
 	assert_int_equal(drift->nr_detected[GROUP_MEMBERS][CAUSE_SYSTEMD], 1);
+	drift_open_kubelets(drift, "k", GROUP_CPUSET_CPUS);
+	name("k", GROUP_CPUSET_CPUS, 7);
+	name("k", GROUP_CPUSET_CPUS, 1);
+	assert_int_equal(nr_with_cause(GROUP_CPUSET_CPUS, 7), 1);
 }
 
 /* The end of the time in which a cause may become known: what is counted as unknown has none. */
@@ -957,6 +991,7 @@ int main(void)
 		TEST_ROW(an_event_belongs_to_its_cgroup_and_file),
 		TEST_ROW(an_event_explains_the_newest_change),
 		TEST_ROW(nothing_detected_is_lost_with_its_row),
+		TEST_ROW(exposure_is_counted_up_to_each_bound),
 		TEST_ROW(a_repaired_change_keeps_its_culprit),
 		TEST_ROW(an_event_names_no_change_of_long_ago),
 		TEST_ROW(who_writes_to_an_open_difference_did_not_make_it),

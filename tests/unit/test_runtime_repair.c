@@ -22,6 +22,7 @@ static void a_cpuset_that_another_wrote_is_put_back(void **state)
 	tick_for(3);
 	assert_has("2-3");
 	assert_int_equal(nr_repaired(), 1);
+	assert_int_equal(controller->drift.nr_detected[GROUP_CPUSET_CPUS][CAUSE_UNKNOWN], 1);
 	tick_for(20);
 	assert_int_equal(port.nr_writes, 1);
 	assert_int_equal(nr_repaired(), 1);
