@@ -107,6 +107,35 @@ static void a_repair_is_told_when_it_was_read_after_the_write(void **state)
 	assert_int_equal(nr_mems_repaired(), 1);
 }
 
+/* What the runtime is told again is the same: it may have been different for a while. */
+static void only_what_is_new_begins_anew(void **state)
+{
+	struct runtime_row *row = row_of("1");
+	const struct cpuset cpus = row->told;
+
+	tell_node();
+	write_cpus("0-15");
+	tick_for(2);
+	assert_int_not_equal(row->differs_ns, 0);
+	ctl_runtime_note_told(controller, row, &cpus, 1);
+	assert_int_not_equal(row->differs_ns, 0);
+	ctl_runtime_note_told(controller, row, &cpus, 2);
+	assert_int_equal(row->told_nodes, 2);
+	assert_int_equal(row->differs_ns, 0);
+}
+
+/* The runtime was told no memory nodes, so no others are right or wrong. */
+static void a_file_that_nothing_was_told_of_is_not_judged(void **state)
+{
+	groups.status = whole_status;
+	tick_for(1);
+	assert_int_equal(row_of("1")->right_files, runtime_file_bit(GROUP_CPUSET_CPUS));
+	write_mems(CGROUP, "1");
+	tick_for(1);
+	assert_int_equal(row_of("1")->right_files, runtime_file_bit(GROUP_CPUSET_CPUS));
+	assert_int_equal(row_of("1")->wrong_files, 0);
+}
+
 /* --- which containers --------------------------------------------------------------------------- */
 
 static int status_without_number(void *self, const char *path, struct group_status *ret_status)
@@ -125,6 +154,40 @@ static void a_cgroup_without_a_number_is_not_written(void **state)
 	write_cpus("0-15");
 	tick_for(20);
 	assert_int_equal(port.nr_writes, 0);
+}
+
+static void what_cannot_be_read_is_not_written(void **state)
+{
+	write_cpus("0-15");
+	tick_for(4);
+	unknown_path = CGROUP;
+	tick_for(20);
+	assert_int_equal(port.nr_writes, 0);
+}
+
+/* There may be another one with its path. */
+static void what_has_ended_leaves_nothing_to_tell(void **state)
+{
+	tell_node();
+	write_mems(CGROUP, "1");
+	hold_up();
+	unknown_path = CGROUP;
+	unknown_error = -ENOENT;
+	end_late(0);
+	tick_for(2);
+	unknown_path = NULL;
+	tick_for(2);
+	assert_int_equal(nr_mems_repaired(), 0);
+	assert_int_equal(nr_repaired(), 0);
+}
+
+static void without_a_port_nothing_is_put_back(void **state)
+{
+	controller->ports.cpusets = NULL;
+	write_cpus("0-15");
+	tick_for(6);
+	assert_has("0-15");
+	assert_true(has_finding(FINDING_RUNTIME_CPUS_DIFFER));
 }
 
 static void create_wrong(void)
@@ -356,7 +419,12 @@ int main(void)
 		TEST(memory_nodes_that_another_wrote_are_put_back),
 		TEST(two_files_that_are_written_together_count_once),
 		TEST(a_repair_is_told_when_it_was_read_after_the_write),
+		TEST(only_what_is_new_begins_anew),
+		TEST(a_file_that_nothing_was_told_of_is_not_judged),
 		TEST(a_cgroup_without_a_number_is_not_written),
+		TEST(what_cannot_be_read_is_not_written),
+		TEST(what_has_ended_leaves_nothing_to_tell),
+		TEST(without_a_port_nothing_is_put_back),
 		TEST(one_pass_has_room_for_both_files_of_a_container),
 		TEST(one_pass_writes_single_files_as_long_as_two_would_fit),
 		TEST(the_finding_names_the_container_that_was_put_back_most_often),
