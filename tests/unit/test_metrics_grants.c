@@ -323,18 +323,18 @@ static void with_the_scope_of_pods_each_pod_counts_once(void **state)
 	free_pods(pods, ARRAY_SIZE(pods));
 }
 
-/* What the containers have of their own is two whole cores here, and the pod has half of another one. */
+/* The container that has a CPU of its own has half a core, and the pod has all of it. */
 static void with_the_scope_of_pods_all_cpus_of_the_pod_count(void **state)
 {
-	struct pod_spec *pods[] = {bubble_pod(3000)};
+	struct pod_spec *pods[] = {mixed_pod("m", "one", 1000, 2000)};
 	struct controller *controller;
 
 	policy.align = ALIGN_BEST_EFFORT;
 	policy.scope = ALIGN_SCOPE_POD;
 	controller = start_controller();
 	scan(controller, pods, ARRAY_SIZE(pods));
-	expect_metric(controller, ALIGNED "\"pod\",boundary=\"core\",result=\"unaligned\"} 1\n");
-	expect_metric(controller, ALIGNED "\"pod\",boundary=\"core\",result=\"aligned\"} 0\n");
+	expect_metric(controller, ALIGNED "\"pod\",boundary=\"core\",result=\"unaligned\"} 0\n");
+	expect_metric(controller, ALIGNED "\"pod\",boundary=\"core\",result=\"aligned\"} 1\n");
 	controller_free(controller);
 	free_pods(pods, ARRAY_SIZE(pods));
 }
