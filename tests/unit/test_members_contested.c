@@ -323,6 +323,15 @@ static void more_processes_than_are_followed_are_only_reported(void **state)
 	end(controller);
 }
 
+static void each_delay_is_twice_the_one_before_up_to_two_minutes(void **state)
+{
+	static const uint64_t delays_s[] = {0, 1, 2, 4, 8, 16, 32, 64, 120, 120};
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(delays_s); i++)
+		assert_int_equal(backoff_ns(i), delays_s[i] * S);
+	assert_int_equal(backoff_ns(100), 120 * S);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +351,7 @@ int main(void)
 		TEST(a_reload_that_only_audits_ends_what_waits),
 		TEST(a_reload_that_only_audits_ends_a_fight),
 		TEST(more_processes_than_are_followed_are_only_reported),
+		TEST(each_delay_is_twice_the_one_before_up_to_two_minutes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

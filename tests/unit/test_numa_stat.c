@@ -40,7 +40,7 @@ static void sampled(void *self, int result, struct resident_report *report)
 
 static const struct resident_sink sink = {NULL, sampled};
 
-static int set_up_reader(void **state)
+static int set_up_nodes(void **state, uint32_t nr)
 {
 	const struct topology_cpu cpu = {0};
 	const struct topology_node node = {
@@ -48,14 +48,16 @@ static int set_up_reader(void **state)
 		.nr_hugepages = 2,
 		.hugepages = {{.size_bytes = 2 << 20}, {.size_bytes = 1 << 30}},
 	};
+	struct topology_node nodes[] = {node, node};
 	const struct topology_facts facts = {
-		.cpus = &cpu, .nr_cpus = 1, .nodes = &node, .nr_nodes = 1, TOPOLOGY_COUNT_ALL};
+		.cpus = &cpu, .nr_cpus = 1, .nodes = nodes, .nr_nodes = nr, TOPOLOGY_COUNT_ALL};
 	const struct groups_options options = {
 		.root = root, .workload_root = "pinfold.slice", .layout = GROUPS_LAYOUT_CGROUPFS};
 	struct numa_stat_options reader = {0};
 	enum dir_problem problem;
 	char error[GROUP_ERROR_MAX];
 
+	nodes[1].id = 1;
 	if (set_up(state) || topology_new(&facts, error, sizeof(error), &topology) ||
 	    groups_open(&options, &groups, &problem, error))
 		return -1;
@@ -64,6 +66,16 @@ static int set_up_reader(void **state)
 	reader.pool = pool;
 	nr_passes = 0;
 	return numa_stat_open(&reader, &stat_reader);
+}
+
+static int set_up_reader(void **state)
+{
+	return set_up_nodes(state, 1);
+}
+
+static int set_up_two_nodes(void **state)
+{
+	return set_up_nodes(state, 2);
 }
 
 static int tear_down_reader(void **state)
@@ -98,6 +110,7 @@ static void each_cgroup_is_read_for_itself(void **state)
 	put("cg/pods/one/memory.numa_stat", "anon N0=4096\n" FILES);
 	put("cg/pods/two/cgroup.procs", "");
 	put("cg/pods/odd/memory.numa_stat", "anon N7=4096\n" FILES);
+	put("cg/pods/odd/hugetlb.2MB.numa_stat", "total=4194304 N0=4194304\n");
 	/* Before somebody listens, a pass is nobody's. */
 	assert_int_equal(port.sample(port.self, paths, 4), 0);
 	numa_stat_listen(stat_reader, &sink);
@@ -109,6 +122,7 @@ static void each_cgroup_is_read_for_itself(void **state)
 	assert_int_equal(errors[2], -ENOENT);
 	assert_int_equal(errors[3], -ERANGE);
 	assert_int_equal(anon_bytes[3], 0);
+	assert_false(has_hugetlb[3]);
 }
 
 /* Of all sizes; a cgroup without the controller is not one without huge pages. */
@@ -127,7 +141,9 @@ static void huge_pages_are_added_up(void **state)
 	put("cg/pods/one/hugetlb.2MB.numa_stat", "total=4194304 N0=4194304\n");
 	put("cg/pods/one/hugetlb.1GB.numa_stat", "total=1073741824 N0=1073741824\n");
 	put("cg/pods/two/hugetlb.2MB.numa_stat", "total=0 N0=0\n");
-	put("cg/pods/odd/hugetlb.2MB.numa_stat", "total=1 N0\n");
+	/* A sum without one of its sizes is not known. */
+	put("cg/pods/odd/hugetlb.2MB.numa_stat", "total=4194304 N0=4194304\n");
+	put("cg/pods/odd/hugetlb.1GB.numa_stat", "total=1 N0\n");
 	numa_stat_listen(stat_reader, &sink);
 	assert_int_equal(port.sample(port.self, paths, 4), 0);
 	for (int i = 0; i < 4; i++) {
@@ -137,6 +153,23 @@ static void huge_pages_are_added_up(void **state)
 	}
 	assert_int_equal(hugetlb_bytes[0], 1077936128);
 	assert_int_equal(hugetlb_bytes[1], 0);
+}
+
+/* A file is about all nodes, however many of them have pages of this size. */
+static void huge_pages_of_several_nodes_are_added_up_once(void **state)
+{
+	static const char *const paths[] = {"pods/one"};
+	struct resident_port port = numa_stat_port(stat_reader);
+
+	(void)state;
+	put("cg/pods/one/memory.numa_stat", "anon N0=4096 N1=0\n" FILES);
+	put("cg/pods/one/hugetlb.2MB.numa_stat", "total=4194304 N0=4194304 N1=0\n");
+	put("cg/pods/one/hugetlb.1GB.numa_stat", "total=1073741824 N0=1073741824 N1=0\n");
+	numa_stat_listen(stat_reader, &sink);
+	assert_int_equal(port.sample(port.self, paths, 1), 0);
+	assert_int_equal(errors[0], 0);
+	assert_true(has_hugetlb[0]);
+	assert_int_equal(hugetlb_bytes[0], 1077936128);
 }
 
 static void nothing_to_read_is_a_pass_too(void **state)
@@ -208,6 +241,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_cgroup_is_read_for_itself),
 		TEST(huge_pages_are_added_up),
+		cmocka_unit_test_setup_teardown(huge_pages_of_several_nodes_are_added_up_once,
+						set_up_two_nodes, tear_down_reader),
 		TEST(nothing_to_read_is_a_pass_too),
 		cmocka_unit_test_setup_teardown(one_pass_at_a_time_waits, set_up_threaded,
 						tear_down_threaded),
