@@ -57,6 +57,8 @@ static int set_up_nodes(void **state, uint32_t nr)
 	enum dir_problem problem;
 	char error[GROUP_ERROR_MAX];
 
+	/* The first of two nodes has no pages of the larger size. */
+	nodes[0].nr_hugepages = nr == 1 ? 2 : 1;
 	nodes[1].id = 1;
 	if (set_up(state) || topology_new(&facts, error, sizeof(error), &topology) ||
 	    groups_open(&options, &groups, &problem, error))

@@ -71,6 +71,56 @@ static void those_that_waited_longest_come_first(void **state)
 	free_pods(many, NR_PODS);
 }
 
+/* Whichever came first. Who waited equally is in the order of the uids. */
+static void the_order_is_not_that_of_their_arrival(void **state)
+{
+	struct pod_spec *both[] = {fake_pod("pod-k", "pod-k", 10, false),
+				   fake_pod("pod-l", "pod-l", 10, false)};
+	struct pod_spec *const orders[][2] = {{both[0], both[1]}, {both[1], both[0]}};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(orders); i++) {
+		struct controller *controller =
+			start_counting_with(i < 2 ? count_by_id : count_usage, NULL);
+		struct json_object *all;
+		const char *first, *second;
+
+		scan(controller, orders[i % 2], 1);
+		pass(controller);
+		scan(controller, orders[i % 2], 2);
+		if (i >= 2)
+			counted.run_ns = counted.wait_ns = 0;
+		pass_times(controller, 320);
+		all = ctl_report_histories(controller);
+		assert_int_equal(json_object_array_length(all), 2);
+		first = read_one(all, 0).pod;
+		second = read_one(all, 1).pod;
+		if (i < 2)
+			assert_true(id_of(GROUP_CONTAINER, first) > id_of(GROUP_CONTAINER, second));
+		else
+			assert_string_equal(first, "pod-k");
+		json_object_put(all);
+		scan(controller, orders[0], 0);
+		controller_free(controller);
+	}
+	free_pods(both, 2);
+}
+
+/* Its containers have histories as well, but are not drawn. */
+static void a_pod_with_several_containers_is_drawn_once(void **state)
+{
+	struct controller *controller = start_counting();
+	struct pod_spec *mixed[] = {mixed_pod("m", "exclusive", 1000, 2000)};
+	struct json_object *all;
+
+	scan(controller, mixed, 1);
+	pass_times(controller, 20);
+	all = ctl_report_histories(controller);
+	assert_int_equal(json_object_array_length(all), 1);
+	json_object_put(all);
+	controller_free(controller);
+	free_pods(mixed, 1);
+}
+
 static void nobody_who_did_not_wait_is_drawn(void **state)
 {
 	struct controller *controller = start_counting();
@@ -81,6 +131,42 @@ static void nobody_who_did_not_wait_is_drawn(void **state)
 	assert_int_equal(json_object_array_length(all), 0);
 	json_object_put(all);
 	controller_free(controller);
+}
+
+static int count_no_waits(void *self, uint64_t cgroup_id, struct usage *ret_usage)
+{
+	*ret_usage = (struct usage){.run_local_ns = counted.run_ns};
+	return 0;
+}
+
+/* For whom or what it waited, nobody knows. */
+static int count_unattributed(void *self, uint64_t cgroup_id, struct usage *ret_usage)
+{
+	*ret_usage = (struct usage){.run_local_ns = counted.run_ns,
+				    .wait_ns = {[WAIT_UNATTRIBUTED] = counted.wait_ns}};
+	return 0;
+}
+
+static void every_wait_and_nothing_else_makes_a_pod_one_that_waited(void **state)
+{
+	static int (*const usages[])(void *self, uint64_t cgroup_id, struct usage *ret_usage) = {
+		count_no_waits, count_unattributed};
+
+	for (size_t i = 0; i < ARRAY_SIZE(usages); i++) {
+		struct controller *controller = start_counting_with(usages[i], NULL);
+		struct json_object *all;
+
+		scan(controller, pods, 1);
+		for (int j = 0; j < 20; j++) {
+			pass(controller);
+			fake_pressure.all.updated_total_ns[PRESSURE_IO_SOME] = 0;
+			fake_pressure.all.total_ns[PRESSURE_IO_SOME] = 0;
+		}
+		all = ctl_report_histories(controller);
+		assert_int_equal(json_object_array_length(all), i);
+		json_object_put(all);
+		controller_free(controller);
+	}
 }
 
 /* The samples are longer, and together they are the same time, run time, waits and pressure. */
@@ -98,7 +184,8 @@ static void the_sums_are_those_of_the_history(void **state)
 		fine.length_ns += samples[i].length_ns;
 		fine.pressure_length_ns += samples[i].pressure_length_ns;
 		fine.run_ns += samples[i].run_ns;
-		fine.cause_ns[WAIT_HOST] += samples[i].cause_ns[WAIT_HOST];
+		for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+			fine.cause_ns[cause] += samples[i].cause_ns[cause];
 		fine.waited_ns[PRESSURE_IO_SOME] += samples[i].waited_ns[PRESSURE_IO_SOME];
 	}
 	all = ctl_report_histories(controller);
@@ -114,13 +201,15 @@ static void the_sums_are_those_of_the_history(void **state)
 		merged.length_ns += sample.length_ns;
 		merged.pressure_length_ns += sample.pressure_length_ns;
 		merged.run_ns += sample.run_ns;
-		merged.cause_ns[WAIT_HOST] += sample.cause_ns[WAIT_HOST];
+		for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+			merged.cause_ns[cause] += sample.cause_ns[cause];
 		merged.waited_ns[PRESSURE_IO_SOME] += sample.waited_ns[PRESSURE_IO_SOME];
 	}
 	assert_int_equal(merged.length_ns, fine.length_ns);
 	assert_int_equal(merged.pressure_length_ns, fine.pressure_length_ns);
 	assert_int_equal(merged.run_ns, fine.run_ns);
-	assert_int_equal(merged.cause_ns[WAIT_HOST], fine.cause_ns[WAIT_HOST]);
+	for (int cause = 0; cause < WAIT_CAUSE_NR; cause++)
+		assert_int_equal(merged.cause_ns[cause], fine.cause_ns[cause]);
 	assert_int_equal(merged.waited_ns[PRESSURE_IO_SOME], fine.waited_ns[PRESSURE_IO_SOME]);
 	json_object_put(all);
 	controller_free(controller);
@@ -179,6 +268,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		HISTORY_TEST(those_that_waited_longest_come_first),
 		HISTORY_TEST(nobody_who_did_not_wait_is_drawn),
+		HISTORY_TEST(the_order_is_not_that_of_their_arrival),
+		HISTORY_TEST(a_pod_with_several_containers_is_drawn_once),
+		HISTORY_TEST(every_wait_and_nothing_else_makes_a_pod_one_that_waited),
 		HISTORY_TEST(the_sums_are_those_of_the_history),
 		HISTORY_TEST(gaps_stay_gaps),
 		HISTORY_TEST(the_page_has_the_lines),
