@@ -93,7 +93,8 @@ static const struct cpuset_port cpuset_port = {
 static const struct runtime_port runtime_port = {.answer = take_answer};
 
 /* The runtime creates a container with this many CPUs of its own, or one that shares if there are none. */
-static inline void create(uint32_t request, const char *uid, int64_t cpu_mcpu)
+static inline void create(uint32_t request, const char *uid, const char *id, int64_t cpu_mcpu,
+			  const char *cgroup)
 {
 	const struct runtime_sink *sink = controller_runtime_sink(controller);
 	struct pod_spec pod = {.namespace = "default",
@@ -108,7 +109,7 @@ static inline void create(uint32_t request, const char *uid, int64_t cpu_mcpu)
 				      .limit = RESOURCES_UNSET};
 	const struct runtime_pod sandbox = {.id = uid, .spec = &pod};
 	const struct runtime_container container = {
-		.id = "1", .pod = &sandbox, .spec = &spec, .cpus = "", .cgroup = CGROUP};
+		.id = id, .pod = &sandbox, .spec = &spec, .cpus = "", .cgroup = cgroup};
 
 	text_copy(pod.uid, sizeof(pod.uid), uid);
 	text_copy(pod.name, sizeof(pod.name), uid);
@@ -138,7 +139,7 @@ static inline int start(void **state)
 	text_copy(group->files[GROUP_CPUSET_CPUS], FAKE_VALUE, "2-3");
 	sink = controller_runtime_sink(controller);
 	sink->synchronized(sink->self, 1, &(struct runtime_snapshot){0});
-	create(2, "a", 2000);
+	create(2, "a", "1", 2000, CGROUP);
 	return 0;
 }
 

@@ -114,33 +114,6 @@ static void what_others_own_now_is_not_put_back(void **state)
 	assert_true(has_finding(FINDING_RUNTIME_CPUS_DIFFER));
 }
 
-/* Another pod, which is given exclusive CPUs. */
-static void create_owner(const char *uid, const char *id)
-{
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
-	struct pod_spec pod = {.uid = "b",
-			       .name = "b",
-			       .namespace = "default",
-			       .is_of_runtime = true,
-			       .stated_qos = QOS_GUARANTEED,
-			       .request = RESOURCES_UNSET,
-			       .limit = RESOURCES_UNSET,
-			       .overhead = RESOURCES_UNSET};
-	struct container_spec spec = {.name = "main",
-				      .kind = CONTAINER_APP,
-				      .request = RESOURCES_UNSET,
-				      .limit = RESOURCES_UNSET};
-	const struct runtime_pod sandbox = {.id = uid, .spec = &pod};
-	const struct runtime_container container = {
-		.id = id, .pod = &sandbox, .spec = &spec, .cpus = ""};
-
-	text_copy(pod.uid, sizeof(pod.uid), uid);
-	text_copy(pod.name, sizeof(pod.name), uid);
-	spec.request.cpu_mcpu = spec.limit.cpu_mcpu = 2000;
-	spec.request.memory_bytes = spec.limit.memory_bytes = 1 << 20;
-	sink->created(sink->self, 9, &container);
-}
-
 /* The runtime writes what the container's row was told. */
 static void carry_out(void)
 {
@@ -163,7 +136,7 @@ static void make_sharer(void)
 	const struct runtime_sink *sink = controller_runtime_sink(controller);
 
 	sink->pod_stopped(sink->self, "a");
-	create(7, "s", 0);
+	create(7, "s", "1", 0, CGROUP);
 	/* Without a change of it, because it is the one that is created. */
 	sink->stopped(sink->self, 8, "other");
 	carry_out();
@@ -184,7 +157,7 @@ static void a_late_write_does_not_leave_cpus_of_a_new_owner(void **state)
 	tick_for(8);
 	assert_non_null(port.rows);
 	before = row_of("1")->told;
-	create_owner("b", "2");
+	create(9, "b", "2", 2000, NULL);
 	tick_for(1);
 	assert_false(cpuset_equal(&row_of("1")->told, &before));
 	/* What has not been written yet is left alone. */
@@ -208,7 +181,7 @@ static void what_was_left_alone_is_not_corrected(void **state)
 	write_cpus("0-1");
 	port.is_late = true;
 	tick_for(8);
-	create_owner("b", "2");
+	create(9, "b", "2", 2000, NULL);
 	carry_out();
 	port.is_late = false;
 	port.error = -ECANCELED;
@@ -227,7 +200,7 @@ static void new_cpus_have_their_own_patience(void **state)
 	tick_for(5);
 	assert_int_equal(port.nr_writes, 0);
 	/* The runtime needs a while for the answer. */
-	create_owner("b", "2");
+	create(9, "b", "2", 2000, NULL);
 	tick_for(4);
 	assert_int_equal(port.nr_writes, 0);
 	tick_for(4);
@@ -243,7 +216,7 @@ static void what_was_told_since_is_no_repair(void **state)
 	tick_for(6);
 	assert_int_equal(port.nr_writes, 1);
 	assert_int_equal(nr_repaired(), 0);
-	create_owner("b", "2");
+	create(9, "b", "2", 2000, NULL);
 	carry_out();
 	tick_for(10);
 	assert_int_equal(nr_repaired(), 0);
