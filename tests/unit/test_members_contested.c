@@ -221,6 +221,17 @@ static void a_member_of_a_container_without_a_name_is_told_by_its_cgroup(void **
 	end(controller);
 }
 
+static void a_member_whose_container_has_gone_is_not_told_as_one_of_another(void **state)
+{
+	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
+
+	fight(controller, 5, 1999, id_of(A));
+	expect_finding(controller, "members_contested",
+		       "the agent moved pid 5 of a container that has gone, in " A
+		       ", back 3 times");
+	end(controller);
+}
+
 /* Only attempts count, and only those of the same process. */
 static void the_next_repair_waits_from_the_last_attempt(void **state)
 {
@@ -346,6 +357,7 @@ int main(void)
 		TEST(the_last_opponent_and_the_number_of_fights_are_told),
 		TEST(a_stranger_that_comes_again_is_told_as_one),
 		TEST(a_member_of_a_container_without_a_name_is_told_by_its_cgroup),
+		TEST(a_member_whose_container_has_gone_is_not_told_as_one_of_another),
 		TEST(the_next_repair_waits_from_the_last_attempt),
 		TEST(a_failed_move_is_told_and_tried_again),
 		TEST(a_reload_that_only_audits_ends_what_waits),

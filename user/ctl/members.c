@@ -77,7 +77,10 @@ static struct displaced *add_member(struct members *members)
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-/* "pid 7 of container db of pod default/a", "pid 7, a stranger in pinfold.slice/x" */
+/*
+ * "pid 7 of container db of pod default/a", "pid 7, a stranger in pinfold.slice/x". The path of a member
+ * whose container has gone is that of the one it was moved into.
+ */
 static void name_member(struct controller *controller, const struct displaced *member, char *text,
 			size_t size)
 {
@@ -87,6 +90,9 @@ static void name_member(struct controller *controller, const struct displaced *m
 	if (!member->move.home_id)
 		snprintf(text, size, "pid %u, a stranger in %.120s,", member->move.pid,
 			 member->path);
+	else if (!*member->move.home && *member->move.inside)
+		snprintf(text, size, "pid %u of a container that has gone, in %.100s,",
+			 member->move.pid, member->move.inside);
 	else if (*names.pod)
 		snprintf(text, size, "pid %u of container %.60s of pod %.60s", member->move.pid,
 			 names.container, names.pod);
