@@ -177,6 +177,64 @@ static void every_wait_and_nothing_else_makes_a_pod_one_that_waited(void **state
 	}
 }
 
+/* How long tasks waited for a CPU is not known, only that some did. */
+static void pressure_alone_makes_a_pod_one_that_waited(void **state)
+{
+	struct controller *controller = start_counting();
+	struct json_object *all;
+
+	scan(controller, pods, 1);
+	counted.unknown = id_of(GROUP_CONTAINER, "exclusive");
+	for (int i = 0; i < 20; i++) {
+		fake_pressure.all.updated_total_ns[PRESSURE_CPU_SOME] += MS;
+		fake_pressure.all.total_ns[PRESSURE_CPU_SOME] += MS;
+		pass(controller);
+		fake_pressure.all.updated_total_ns[PRESSURE_IO_SOME] = 0;
+		fake_pressure.all.total_ns[PRESSURE_IO_SOME] = 0;
+	}
+	all = ctl_report_histories(controller);
+	assert_int_equal(json_object_array_length(all), 1);
+	json_object_put(all);
+	controller_free(controller);
+}
+
+static void the_first_sample_makes_a_pod_one_that_waited(void **state)
+{
+	struct controller *controller = start_counting();
+	struct json_object *all;
+
+	scan(controller, pods, 1);
+	pass_times(controller, 2);
+	read_fine(controller, "a", NULL);
+	assert_int_equal(nr_samples, 1);
+	all = ctl_report_histories(controller);
+	assert_int_equal(json_object_array_length(all), 1);
+	json_object_put(all);
+	controller_free(controller);
+}
+
+static void pods_that_waited_the_same_are_drawn_in_the_order_of_their_uids(void **state)
+{
+	struct controller *controller = start_counting();
+	struct pressure_samples *kept = &controller->samples;
+	struct sampled_group *first;
+	struct json_object *all;
+
+	scan(controller, pods, 2);
+	pass_times(controller, 20);
+	/* As if the first pod were of a runtime: those are measured last. */
+	first = kept->groups[0];
+	assert_string_equal(first->uid, "uid-a");
+	memmove(&kept->groups[0], &kept->groups[1],
+		(kept->nr - 1) * sizeof(struct sampled_group *));
+	kept->groups[kept->nr - 1] = first;
+	all = ctl_report_histories(controller);
+	assert_int_equal(json_object_array_length(all), 2);
+	assert_string_equal(read_one(all, 0).pod, "a");
+	json_object_put(all);
+	controller_free(controller);
+}
+
 /* The samples are longer, and together they are the same time, run time, waits and pressure. */
 static void the_sums_are_those_of_the_history(void **state)
 {
@@ -220,6 +278,108 @@ static void the_sums_are_those_of_the_history(void **state)
 		assert_int_equal(merged.cause_ns[cause], fine.cause_ns[cause]);
 	assert_int_equal(merged.waited_ns[PRESSURE_IO_SOME], fine.waited_ns[PRESSURE_IO_SOME]);
 	json_object_put(all);
+	controller_free(controller);
+}
+
+/* For how long something is not known, and when the last gap ended. */
+struct unknown {
+	int64_t gaps_ns, usage_ns, pressure_ns;
+	uint64_t gap_end_ns;
+};
+
+static struct unknown unknown_of(const struct view_history_sample *rows, size_t nr)
+{
+	struct unknown unknown = {0};
+
+	for (size_t i = 0; i < nr; i++) {
+		if (rows[i].kind == HISTORY_GAP) {
+			unknown.gaps_ns += rows[i].length_ns;
+			unknown.gap_end_ns = rows[i].time_ns;
+		} else if (rows[i].run_ns < 0) {
+			unknown.usage_ns += rows[i].length_ns;
+		} else if (rows[i].pressure_length_ns < 0) {
+			unknown.pressure_ns += rows[i].length_ns;
+		}
+	}
+	return unknown;
+}
+
+/* What the page draws of the only pod that waited. Returns the number of samples and gaps. */
+static size_t read_drawn(struct controller *controller, struct unknown *ret_unknown)
+{
+	struct view_history_sample drawn[2 * PRESSURE_RING_FINE];
+	struct json_object *all = ctl_report_histories(controller), *list;
+	size_t nr;
+
+	assert_int_equal(json_object_array_length(all), 1);
+	list = samples_of(json_object_array_get_idx(all, 0));
+	nr = json_object_array_length(list);
+	for (size_t i = 0; i < nr; i++)
+		object_read(&view_history_sample_desc, json_object_array_get_idx(list, i),
+			    &drawn[i]);
+	json_object_put(all);
+	*ret_unknown = unknown_of(drawn, nr);
+	return nr;
+}
+
+/* Most of ten seconds, of which all is one sample of the page, are still to come. */
+static void pass_until_ten_seconds_begin(struct controller *controller)
+{
+	do
+		pass(controller);
+	while (fake->now_ns % PAGE_HISTORY_SAMPLE_NS >= 2 * S);
+}
+
+static void expect_unknown_as_in_the_history(struct controller *controller)
+{
+	struct unknown fine, drawn;
+
+	read_fine(controller, "a", NULL);
+	fine = unknown_of(samples, nr_samples);
+	read_drawn(controller, &drawn);
+	assert_true(fine.gaps_ns + fine.pressure_ns > 0);
+	assert_int_equal(drawn.gaps_ns, fine.gaps_ns);
+	assert_int_equal(drawn.gap_end_ns, fine.gap_end_ns);
+	assert_int_equal(drawn.usage_ns, fine.usage_ns);
+	assert_int_equal(drawn.pressure_ns, fine.pressure_ns);
+}
+
+static void what_is_unknown_within_ten_seconds_stays_unknown(void **state)
+{
+	struct controller *controller = start_counting();
+
+	scan(controller, pods, 1);
+	pass_times(controller, 10);
+	pass_until_ten_seconds_begin(controller);
+	fake_pressure.all.state = PRESSURE_OFF;
+	pass_times(controller, 2);
+	expect_unknown_as_in_the_history(controller);
+	/* Now nothing at all is known of two passes. */
+	pass_until_ten_seconds_begin(controller);
+	counted.unknown = id_of(GROUP_CONTAINER, "exclusive");
+	pass(controller);
+	counted.unknown = 0;
+	pass_times(controller, 2);
+	expect_unknown_as_in_the_history(controller);
+	controller_free(controller);
+}
+
+/* Where only the pressure is known, the kernel's period is the length of a sample. */
+static void up_to_a_second_does_not_part_what_is_drawn(void **state)
+{
+	struct controller *controller = start_counting();
+	struct unknown unknown;
+	size_t nr;
+
+	scan(controller, pods, 1);
+	counted.unknown = id_of(GROUP_CONTAINER, "exclusive");
+	pass_times(controller, 10);
+	pass_until_ten_seconds_begin(controller);
+	nr = read_drawn(controller, &unknown);
+	fake_pressure.all.updated_ns -= S;
+	pass(controller);
+	assert_int_equal(read_drawn(controller, &unknown), nr);
+	assert_int_equal(unknown.gaps_ns, 0);
 	controller_free(controller);
 }
 
@@ -279,7 +439,12 @@ int main(void)
 		HISTORY_TEST(the_order_is_that_of_all_waits),
 		HISTORY_TEST(a_pod_with_several_containers_is_drawn_once),
 		HISTORY_TEST(every_wait_and_nothing_else_makes_a_pod_one_that_waited),
+		HISTORY_TEST(pressure_alone_makes_a_pod_one_that_waited),
+		HISTORY_TEST(the_first_sample_makes_a_pod_one_that_waited),
+		HISTORY_TEST(pods_that_waited_the_same_are_drawn_in_the_order_of_their_uids),
 		HISTORY_TEST(the_sums_are_those_of_the_history),
+		HISTORY_TEST(what_is_unknown_within_ten_seconds_stays_unknown),
+		HISTORY_TEST(up_to_a_second_does_not_part_what_is_drawn),
 		HISTORY_TEST(gaps_stay_gaps),
 		HISTORY_TEST(the_page_has_the_lines),
 	};
