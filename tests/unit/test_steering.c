@@ -74,7 +74,8 @@ static void a_write_by_another_process_begins_a_pass(void **state)
 	nr_before = fake_irq.nr_passes;
 	fake_irq.sink->written(fake_irq.sink->self, &writer);
 	assert_int_equal(fake_irq.nr_passes, nr_before);
-	fake_irq.counts = (struct irq_report){.nr_written = 2, .nr_foreign = 2, .nr_reverted = 2};
+	fake_irq.counts = (struct irq_report){
+		.nr_written = 2, .nr_foreign = 3, .nr_reverted = 2, .nr_left = 1};
 	snprintf(fake_irq.counts.first.name, sizeof(fake_irq.counts.first.name),
 		 "interrupt 24 (nic)");
 	snprintf(fake_irq.counts.first.mask, sizeof(fake_irq.counts.first.mask), "2-3");
@@ -85,6 +86,9 @@ static void a_write_by_another_process_begins_a_pass(void **state)
 	assert_string_equal(last_of(rows, "action"), "repair");
 	assert_string_equal(last_of(rows, "pid"), "4711");
 	assert_string_equal(last_of(rows, "comm"), "tuner");
+	assert_string_equal(last_of(rows, "detail"),
+			    "3 masks of interrupts or kernel work were changed to reach exclusive "
+			    "CPUs and set back; the first is interrupt 24 (nic), CPUs 2-3");
 	json_object_put(rows);
 	/* nothing was written since */
 	fake_irq.counts = (struct irq_report){0};
@@ -106,6 +110,64 @@ static void a_write_by_another_process_begins_a_pass(void **state)
 	fake->now_ns += S / 5;
 	fake_irq.sink->written(fake_irq.sink->self, &writer);
 	assert_int_equal(fake_irq.nr_passes, nr_before + 4);
+	controller_free(controller);
+}
+
+/* It wrote another mask: what a later pass finds may be anybody's. */
+static void a_writer_is_not_blamed_for_what_is_found_later(void **state)
+{
+	static const struct irq_writer writer = {4711, "tuner"};
+	struct controller *controller = start_steering();
+	struct json_object *rows;
+
+	tick(controller, 1);
+	fake->now_ns += S;
+	fake_irq.sink->written(fake_irq.sink->self, &writer);
+	assert_int_equal(fake_irq.nr_passes, 2);
+	fake_irq.counts = (struct irq_report){.nr_foreign = 1, .nr_left = 1};
+	snprintf(fake_irq.counts.first.name, sizeof(fake_irq.counts.first.name),
+		 "interrupt 24 (nic)");
+	snprintf(fake_irq.counts.first.mask, sizeof(fake_irq.counts.first.mask), "3");
+	tick(controller, 10);
+	assert_int_equal(fake_irq.nr_passes, 3);
+	rows = query(controller, "event");
+	assert_string_equal(last_of(rows, "kind"), "irq");
+	assert_string_equal(last_of(rows, "action"), "audit");
+	assert_null(last_of(rows, "pid"));
+	assert_string_equal(last_of(rows, "detail"),
+			    "1 mask of interrupts or kernel work was changed to reach exclusive "
+			    "CPUs; the first is interrupt 24 (nic), CPUs 3");
+	json_object_put(rows);
+	controller_free(controller);
+}
+
+/* Down to the passes that look for new interrupts, which go on; and what is new is seen at once again. */
+static void passes_become_rarer_for_a_writer_that_goes_on(void **state)
+{
+	static const struct irq_writer writer = {4711, "tuner"};
+	struct controller *controller = start_steering();
+	uint64_t last_ns, pause_ns = 0;
+	unsigned int nr_before;
+
+	tick(controller, 1);
+	last_ns = fake->now_ns;
+	for (int i = 0; i < 600; i++) {
+		nr_before = fake_irq.nr_passes;
+		fake->now_ns += S / 10;
+		fake_irq.sink->written(fake_irq.sink->self, &writer);
+		if (fake_irq.nr_passes == nr_before)
+			continue;
+		assert_true(fake->now_ns - last_ns >= pause_ns);
+		pause_ns = fake->now_ns - last_ns;
+		last_ns = fake->now_ns;
+	}
+	assert_int_equal(pause_ns, 10 * S);
+	/* One pass more because of it, and one in whose time nobody wrote. */
+	tick(controller, 20);
+	fake->now_ns += S / 10;
+	nr_before = fake_irq.nr_passes;
+	fake_irq.sink->written(fake_irq.sink->self, &writer);
+	assert_int_equal(fake_irq.nr_passes, nr_before + 1);
 	controller_free(controller);
 }
 
@@ -363,6 +425,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_SCENE(a_write_by_another_process_begins_a_pass),
+		IN_SCENE(a_writer_is_not_blamed_for_what_is_found_later),
+		IN_SCENE(passes_become_rarer_for_a_writer_that_goes_on),
 		IN_SCENE(masks_follow_the_ledger),
 		IN_SCENE(offline_cpus_are_not_allowed),
 		IN_SCENE(new_interrupts_are_looked_for),
