@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "ctl/culprits.h"
 #include "lib/log.h"
 #include "node_scene.h"
 
@@ -110,11 +111,19 @@ static void tell_write(struct controller *controller, uint32_t pid, uint64_t tar
 	event.pid = pid;
 	if (!strcmp(file, "cpuset.cpus"))
 		event.attribute = GROUP_CPUSET_CPUS;
-	else
-		event.write.is_controllers = true;
+	if (!strcmp(file, "cpuset.mems"))
+		event.attribute = GROUP_CPUSET_MEMS;
+	event.write.is_controllers = !strcmp(file, "cgroup.subtree_control");
 	snprintf(event.write.file, sizeof(event.write.file), "%s", file);
 	snprintf(event.write.text, sizeof(event.write.text), "%s", text);
 	tell(controller, &event);
+}
+
+/* A cgroup that the agent did not make. Returns its number. */
+static uint64_t make_outside(uint64_t id, const char *path)
+{
+	snprintf(fake->groups[id - 1].path, sizeof(fake->groups[0].path), "%s", path);
+	return id;
 }
 
 /* As it does for kubepods.slice when a kubelet starts: no attack, and nobody asked for it. */
@@ -124,8 +133,9 @@ static void a_reset_by_systemd_is_not_told(void **state)
 	size_t nr = nr_rows(controller, "event"), nr_drift = nr_rows(controller, "drift");
 	struct event_record event;
 
-	snprintf(fake->groups[FAKE_GROUPS - 1].path, sizeof(fake->groups[0].path), "system.slice");
+	make_outside(FAKE_GROUPS, "system.slice");
 	tell_write(controller, 1, FAKE_GROUPS, "cpuset.cpus", "");
+	tell_write(controller, 1, FAKE_GROUPS, "cpuset.mems", "");
 	tell_write(controller, 1, FAKE_GROUPS, "cgroup.subtree_control", "-cpu");
 	assert_int_equal(nr_rows(controller, "event"), nr);
 	assert_int_equal(nr_rows(controller, "drift"), nr_drift);
@@ -146,6 +156,67 @@ static void a_reset_by_systemd_is_not_told(void **state)
 	event.client.cgroup_id = id_of("pinfold.slice");
 	tell(controller, &event);
 	assert_int_equal(nr_rows(controller, "event"), nr + 6);
+	/* A kubelet did. */
+	event.client.cgroup_id = make_outside(FAKE_GROUPS - 2, "system.slice/kubelet.service");
+	tell(controller, &event);
+	assert_int_equal(nr_rows(controller, "event"), nr + 6);
+	controller_free(controller);
+}
+
+static void systemd_empties_another_file_and_that_is_told(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	size_t nr = nr_rows(controller, "event");
+
+	make_outside(FAKE_GROUPS, "system.slice");
+	tell_write(controller, 1, FAKE_GROUPS, "cpu.max", "");
+	assert_int_equal(nr_rows(controller, "event"), nr + 1);
+	controller_free(controller);
+}
+
+/* Then the agent has written those lists. */
+static void with_shared_host_tasks_an_emptied_list_is_told(void **state)
+{
+	struct config shared = config;
+	struct controller *controller;
+	size_t nr;
+
+	shared.host_tasks = HOST_TASKS_SHARED;
+	options.config = &shared;
+	controller = start_node(&fake_side_port);
+	nr = nr_rows(controller, "event");
+	make_outside(FAKE_GROUPS, "system.slice");
+	tell_write(controller, 1, FAKE_GROUPS, "cpuset.cpus", "");
+	assert_int_equal(nr_rows(controller, "event"), nr + 1);
+	controller_free(controller);
+}
+
+static void expect_named(struct controller *controller, const char *culprit)
+{
+	struct json_object *list = query(controller, "event"), *last;
+
+	last = json_object_array_get_idx(list, json_object_array_length(list) - 1);
+	assert_string_equal(member(last, "kind"), "deny");
+	assert_string_equal(member(last, "cgroup"), culprit);
+	assert_string_equal(member(last, "target"), "null");
+	json_object_put(list);
+}
+
+static void an_event_names_only_the_cgroups_that_it_has(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+	struct event_record event = denied(id_of("pinfold.slice"), "first");
+	char unknown[64];
+
+	tell(controller, &event);
+	expect_named(controller, "pinfold.slice");
+	fake->slow_name = true;
+	/* One more than may wait, so the first of them is told without its name. */
+	for (int i = 0; i <= MAX_UNNAMED; i++)
+		tell(controller, &event);
+	snprintf(unknown, sizeof(unknown), "(name not known, id %llu)",
+		 (unsigned long long)event.culprit_id);
+	expect_named(controller, unknown);
 	controller_free(controller);
 }
 
@@ -200,6 +271,12 @@ int main(void)
 						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(a_reset_by_systemd_is_not_told, set_up_node,
 						tear_down),
+		cmocka_unit_test_setup_teardown(systemd_empties_another_file_and_that_is_told,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(with_shared_host_tasks_an_emptied_list_is_told,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(an_event_names_only_the_cgroups_that_it_has,
+						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(events_without_a_name_are_reported_at_the_end,
 						set_up_node, tear_down),
 	};

@@ -114,6 +114,39 @@ static void a_chain_is_named_after_its_pod(void **state)
 	tear_down(state);
 }
 
+static void a_name_without_a_namespace_is_in_the_default_one(void **state)
+{
+	char namespace[POD_NAME_MAX], name[POD_NAME_MAX];
+
+	assert_true(lookup_split_name("web", namespace, name));
+	assert_string_equal(namespace, "default");
+	assert_string_equal(name, "web");
+	assert_true(lookup_split_name("shop/web", namespace, name));
+	assert_string_equal(namespace, "shop");
+	assert_string_equal(name, "web");
+	assert_false(lookup_split_name("", namespace, name));
+	assert_false(lookup_split_name("shop/", namespace, name));
+	assert_false(lookup_split_name("/web", namespace, name));
+}
+
+/* If it were cut, it would be the name of another pod. */
+static void a_name_that_is_too_long_is_not_cut(void **state)
+{
+	char namespace[POD_NAME_MAX], name[POD_NAME_MAX], longest[POD_NAME_MAX],
+		text[3 * POD_NAME_MAX];
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	snprintf(text, sizeof(text), "%s/%s", longest, longest);
+	assert_true(lookup_split_name(text, namespace, name));
+	assert_string_equal(namespace, longest);
+	assert_string_equal(name, longest);
+	snprintf(text, sizeof(text), "%sx/web", longest);
+	assert_false(lookup_split_name(text, namespace, name));
+	snprintf(text, sizeof(text), "shop/%sx", longest);
+	assert_false(lookup_split_name(text, namespace, name));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_tree, free_tree)
 
 int main(void)
@@ -122,6 +155,8 @@ int main(void)
 		TEST(a_group_has_its_uid_and_container),
 		TEST(a_path_below_a_container_belongs_to_it),
 		TEST(a_dropped_container_is_not_found),
+		cmocka_unit_test(a_name_without_a_namespace_is_in_the_default_one),
+		cmocka_unit_test(a_name_that_is_too_long_is_not_cut),
 		cmocka_unit_test(a_chain_is_named_after_its_pod),
 	};
 

@@ -21,15 +21,11 @@ void culprits_fini(struct culprits *culprits)
 
 /* -EINPROGRESS: the name is still being looked up; otherwise 0. */
 static int name_cgroup(struct controller *controller, uint64_t id, char *ret_path, size_t size,
-		       enum name_state *ret_state)
+		       bool *ret_is_known)
 {
 	const struct groups_port *groups = controller->ports.groups;
-	int r;
+	int r = groups->path_of(groups->self, id, ret_path, size);
 
-	*ret_state = NAME_OF_NOTHING;
-	if (!id)
-		return 0;
-	r = groups->path_of(groups->self, id, ret_path, size);
 	if (r == -EINPROGRESS)
 		return r;
 	if (r)
@@ -37,7 +33,7 @@ static int name_cgroup(struct controller *controller, uint64_t id, char *ret_pat
 			 (unsigned long long)id);
 	else if (!*ret_path)
 		snprintf(ret_path, size, "/");
-	*ret_state = r ? NAME_LOST : NAME_KNOWN;
+	*ret_is_known = !r;
 	return 0;
 }
 
@@ -79,11 +75,13 @@ static uint64_t id_of_name(const struct unnamed *unnamed, enum event_name name)
 
 static int find_names(struct controller *controller, struct unnamed *unnamed)
 {
-	for (; unnamed->nr_named < NAME_NR; unnamed->nr_named++)
-		if (name_cgroup(controller, id_of_name(unnamed, unnamed->nr_named),
-				unnamed->names[unnamed->nr_named], ROW_PATH_MAX,
-				&unnamed->states[unnamed->nr_named]))
+	for (; unnamed->nr_named < NAME_NR; unnamed->nr_named++) {
+		const uint64_t id = id_of_name(unnamed, unnamed->nr_named);
+
+		if (id && name_cgroup(controller, id, unnamed->names[unnamed->nr_named],
+				      ROW_PATH_MAX, &unnamed->is_known[unnamed->nr_named]))
 			return -EINPROGRESS;
+	}
 	return 0;
 }
 
@@ -93,18 +91,16 @@ static void give_up_names(struct unnamed *unnamed)
 	for (; unnamed->nr_named < NAME_NR; unnamed->nr_named++) {
 		uint64_t id = id_of_name(unnamed, unnamed->nr_named);
 
-		if (!id)
-			continue;
-		snprintf(unnamed->names[unnamed->nr_named], ROW_PATH_MAX, "(%s, id %llu)",
-			 NAME_UNKNOWN, (unsigned long long)id);
-		unnamed->states[unnamed->nr_named] = NAME_LOST;
+		if (id)
+			snprintf(unnamed->names[unnamed->nr_named], ROW_PATH_MAX, "(%s, id %llu)",
+				 NAME_UNKNOWN, (unsigned long long)id);
 	}
 }
 
 /* May process 1 have done it for a kubelet or for itself? A client is only known if there is just one. */
 static bool is_for_a_kubelet(const struct unnamed *unnamed)
 {
-	return unnamed->states[NAME_CLIENT] == NAME_OF_NOTHING ||
+	return !unnamed->event.client.cgroup_id ||
 	       kubelet_drift_is_kubelets(
 		       drift_cause_of(unnamed->event.client.pid, unnamed->names[NAME_CLIENT]));
 }
@@ -112,7 +108,7 @@ static bool is_for_a_kubelet(const struct unnamed *unnamed)
 /* A cgroup whose name is not known may be one of ours. */
 static bool is_outside(const struct controller *controller, const struct unnamed *unnamed)
 {
-	return unnamed->states[NAME_TARGET] == NAME_KNOWN &&
+	return unnamed->is_known[NAME_TARGET] &&
 	       !group_path_is_in(unnamed->names[NAME_TARGET], controller->layout.root);
 }
 
@@ -152,7 +148,7 @@ static void tell_event(struct controller *controller, const struct unnamed *unna
 		wakes_request_resync(&controller->wakes);
 	}
 	event_log_add(&controller->events, &row);
-	ctl_hear_move(controller, &row, unnamed->states[NAME_TARGET] == NAME_KNOWN);
+	ctl_hear_move(controller, &row, unnamed->is_known[NAME_TARGET]);
 }
 
 static void drop_first(struct culprits *culprits)

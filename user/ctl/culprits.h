@@ -17,18 +17,13 @@ struct controller;
 /* The cgroups of an event. */
 enum event_name { NAME_CULPRIT, NAME_CLIENT, NAME_TARGET, NAME_NR };
 
-enum name_state {
-	NAME_OF_NOTHING, /* the event has no such cgroup; the name is "" */
-	NAME_KNOWN,
-	NAME_LOST, /* the cgroup has gone, or its name cannot be found; the name says so */
-};
-
 /* An event whose cgroups have not been named yet. */
 struct unnamed {
 	struct event_record event;
 	uint64_t since_ns, wall_ns;
+	/* "" = the event has no such cgroup. If it has gone or cannot be found, the name says so. */
 	char names[NAME_NR][ROW_PATH_MAX];
-	enum name_state states[NAME_NR];
+	bool is_known[NAME_NR];
 	uint32_t nr_named; /* how many of these */
 };
 

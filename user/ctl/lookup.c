@@ -13,17 +13,14 @@ bool lookup_split_name(const char *text, char ret_namespace[POD_NAME_MAX],
 		       char ret_name[POD_NAME_MAX])
 {
 	const char *slash = strchr(text, '/'); /* text: a request names a pod in this form */
+	const char *namespace = slash ? text : "default";
 	const char *name = slash ? slash + 1 : text;
+	const size_t len = slash ? (size_t)(slash - text) : strlen(namespace);
 
 	/* Cut to the size of the fields, they might be those of another pod. */
-	if (strlen(name) >= POD_NAME_MAX || (slash && slash - text >= POD_NAME_MAX))
+	if (!len || len >= POD_NAME_MAX || !*name || strlen(name) >= POD_NAME_MAX)
 		return false;
-	if (!*name || slash == text)
-		return false;
-	if (slash)
-		snprintf(ret_namespace, POD_NAME_MAX, "%.*s", (int)(slash - text), text);
-	else
-		snprintf(ret_namespace, POD_NAME_MAX, "default");
+	snprintf(ret_namespace, POD_NAME_MAX, "%.*s", (int)len, namespace);
 	snprintf(ret_name, POD_NAME_MAX, "%s", name);
 	return true;
 }

@@ -14,8 +14,8 @@
 #define REBUILT_NAMESPACE "recovered"
 
 /*
- * The parts of "namespace/name", or of a "name" in the namespace default. False = it is too long to
- * be a pod's.
+ * The parts of "namespace/name", or of a "name" in the namespace default. False = one of them is
+ * empty, or too long to be a pod's.
  */
 bool lookup_split_name(const char *text, char ret_namespace[POD_NAME_MAX],
 		       char ret_name[POD_NAME_MAX]);
