@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "ctl/internal.h"
+#include "ctl/tier.h"
 #include "runtime_scene.h"
 
 /* --- creation ----------------------------------------------------------------------------------- */
@@ -578,6 +580,25 @@ static void the_workload_root_is_not_a_partition(void **state)
 	controller_free(controller);
 }
 
+/* What a finding says is to be done. */
+static const char *remedy_of(struct controller *controller, const char *name)
+{
+	struct json_object *shown = query(controller, "node");
+	struct json_object *rows = json_object_object_get(shown, "findings");
+	static char text[256];
+
+	*text = '\0';
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (!strcmp(json_object_get_string(json_object_object_get(row, "name")), name))
+			snprintf(text, sizeof(text), "%s",
+				 json_object_get_string(json_object_object_get(row, "remedy")));
+	}
+	json_object_put(shown);
+	return text;
+}
+
 /* Nobody says when they end, and a partition would take their CPUs. A reboot ends them. */
 static void pods_of_a_source_that_was_removed_are_told(void **state)
 {
@@ -589,7 +610,26 @@ static void pods_of_a_source_that_was_removed_are_told(void **state)
 	controller = start_controller();
 	assert_string_equal(pod_member(controller, "a", "held"), "2-5");
 	assert_string_equal(group_of(GROUP_ROOT, "")->files[GROUP_CPUSET_PARTITION], "member");
-	assert_int_equal(nr_findings(controller, "runtime_pods_remain", "1 pod "), 1);
+	assert_int_equal(nr_findings(controller, "runtime_pods_remain",
+				     "1 pod of the container runtime still holds CPUs"),
+			 1);
+	assert_string_equal(remedy_of(controller, "tier1_not_in_use"),
+			    "see the finding runtime_pods_remain");
+	controller_free(controller);
+	/* It is set again. */
+	snprintf(config.sources.nri, sizeof(config.sources.nri), "/run/nri.sock");
+	controller = start_controller();
+	assert_int_equal(nr_findings(controller, "runtime_pods_remain", ""), 0);
+	assert_string_equal(
+		remedy_of(controller, "tier1_not_in_use"),
+		"remove sources.nri and sources.kubepods if the node has no container runtime");
+	*config.sources.nri = '\0';
+	ctl_choose_tier(controller);
+	assert_int_equal(nr_findings(controller, "runtime_pods_remain", "1 pod"), 1);
+	snprintf(config.sources.nri, sizeof(config.sources.nri), "/run/nri.sock");
+	ctl_choose_tier(controller);
+	assert_int_equal(nr_findings(controller, "runtime_pods_remain", ""), 0);
+	*config.sources.nri = '\0';
 	controller_free(controller);
 	scene_boot_id = "the next one";
 	controller = start_controller();

@@ -30,6 +30,7 @@ static int start_scene(void **state)
 	groups.outsiders = answer_outsiders;
 	config.partitions = PARTITIONS_AUTO;
 	config.host_tasks = HOST_TASKS_AUTO;
+	config.mode = MODE_ALLOCATE;
 	return r;
 }
 
@@ -83,6 +84,48 @@ static void the_operator_may_forbid_the_partition(void **state)
 	expect_partition(false, NULL);
 }
 
+/* Nothing is enforced, so nothing is missing. */
+static void an_observer_misses_no_partition(void **state)
+{
+	controller = start_node(NULL);
+	config.partitions = PARTITIONS_ISOLATED;
+	snprintf(foreign_scope, sizeof(foreign_scope), "machine.slice");
+	expect_partition(false, NULL);
+	assert_int_equal(nr_findings(controller, "tier1i_not_in_use", "not a partition"), 1);
+	config.mode = MODE_OBSERVE;
+	ctl_choose_tier(controller);
+	assert_false(controller->layout.root_partition);
+	assert_int_equal(nr_findings(controller, "tier1_not_in_use", ""), 0);
+	assert_int_equal(nr_findings(controller, "tier1i_not_in_use", ""), 0);
+	config.mode = MODE_ALLOCATE;
+	*foreign_scope = '\0';
+	expect_partition(true, NULL);
+	assert_true(controller->layout.isolated);
+	assert_int_equal(nr_findings(controller, "tier1i_not_in_use", ""), 0);
+}
+
+/* Its containers run outside the workload root. */
+static void a_container_runtime_prevents_the_partition(void **state)
+{
+	controller = start_node(NULL);
+	expect_partition(true, NULL);
+	snprintf(config.sources.nri, sizeof(config.sources.nri), "/run/nri.sock");
+	expect_partition(false, "pods of the container runtime run outside it");
+	*config.sources.nri = '\0';
+	expect_partition(true, NULL);
+}
+
+/* What the operator forbids needs no answer. */
+static void a_question_without_an_answer_is_dropped_by_a_reload(void **state)
+{
+	outsiders_error = -EINPROGRESS;
+	controller = start_node(NULL);
+	assert_true(controller->tier.is_undecided);
+	config.partitions = PARTITIONS_OFF;
+	expect_partition(false, NULL);
+	assert_false(controller->tier.is_undecided);
+}
+
 static void what_is_in_force_remains_while_the_list_of_tasks_is_blocked(void **state)
 {
 	controller = start_node(NULL);
@@ -120,6 +163,7 @@ static void use_the_partition_until_a_scope_is_known(int error)
 	outsiders_error = 0;
 	controller_tick(controller);
 	assert_false(controller->layout.root_partition);
+	assert_string_equal(fake_find("pinfold.slice")->files[GROUP_CPUSET_PARTITION], "member");
 	assert_int_equal(nr_findings(controller, "tier1_not_in_use", "machine.slice"), 1);
 	/* It is made once: what starts later is pushed onto the reserved CPUs. */
 	*foreign_scope = '\0';
@@ -213,6 +257,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_foreign_scope_prevents_the_partition),
 		TEST(the_operator_may_forbid_the_partition),
+		TEST(an_observer_misses_no_partition),
+		TEST(a_container_runtime_prevents_the_partition),
+		TEST(a_question_without_an_answer_is_dropped_by_a_reload),
 		TEST(what_is_in_force_remains_while_the_list_of_tasks_is_blocked),
 		TEST(a_start_uses_the_partition_until_it_knows_of_a_scope),
 		TEST(a_start_uses_the_partition_after_an_error_too),

@@ -51,7 +51,8 @@ static bool was_left_member(struct controller *controller)
 	return !groups->status(groups->self, controller->layout.root, &status) && status.is_member;
 }
 
-static void choose_root(struct controller *controller)
+/* Is the workload root to be a partition? If not, a finding says why. */
+static bool wants_root_partition(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	const struct config *config = controller->options.config;
@@ -65,8 +66,7 @@ static void choose_root(struct controller *controller)
 	/* Nothing is enforced, so nothing is missing. */
 	if (!run_mode_writes(config->mode)) {
 		findings_clear(&controller->findings, FINDING_TIER1_NOT_IN_USE);
-		controller->layout.root_partition = false;
-		return;
+		return false;
 	}
 	/* A partition takes its CPUs from everybody outside the workload root. */
 	if (config_has_runtime(config) || nr_remaining) {
@@ -77,8 +77,7 @@ static void choose_root(struct controller *controller)
 			nr_remaining
 				? "see the finding runtime_pods_remain"
 				: "remove sources.nri and sources.kubepods if the node has no container runtime");
-		controller->layout.root_partition = false;
-		return;
+		return false;
 	}
 	if (config->partitions == PARTITIONS_OFF ||
 	    config_host_tasks(config) != HOST_TASKS_RESERVED) {
@@ -88,8 +87,7 @@ static void choose_root(struct controller *controller)
 			"one; user tasks of the host may run on CPUs of pods",
 			"set strict-cpu-reservation, hostTasks: reserved and partitions: "
 			"auto to keep them off");
-		controller->layout.root_partition = false;
-		return;
+		return false;
 	}
 	r = groups->outsiders(groups->self, &nr_tasks, scope, sizeof(scope));
 	/*
@@ -98,17 +96,16 @@ static void choose_root(struct controller *controller)
 	 */
 	controller->tier.is_undecided = r;
 	if (r && controller->started)
-		return;
+		return controller->layout.root_partition;
 	if (r && config->host_tasks == HOST_TASKS_AUTO && was_left_member(controller)) {
 		findings_put(
 			&controller->findings, FINDING_TIER1_NOT_IN_USE,
 			"the agent does not know yet which tasks run outside the workload root, so it "
 			"does not make it a partition, which the earlier agent had not done either",
 			"wait until the agent has asked again, which takes seconds");
-		controller->layout.root_partition = false;
-		return;
+		return false;
 	}
-	if (!r && *scope && config->host_tasks == HOST_TASKS_AUTO) {
+	if (*scope && config->host_tasks == HOST_TASKS_AUTO) {
 		snprintf(
 			message, sizeof(message),
 			"the workload root is not a partition, because it would push %.180s, which runs "
@@ -116,14 +113,13 @@ static void choose_root(struct controller *controller)
 			scope);
 		findings_put(&controller->findings, FINDING_TIER1_NOT_IN_USE, message,
 			     "set hostTasks: reserved to accept that, or stop what runs there");
-		controller->layout.root_partition = false;
-		return;
+		return false;
 	}
 	if (!r)
 		log_info("ctl: %u user tasks outside %s will share the reserved CPUs", nr_tasks,
 			 controller->layout.root);
 	findings_clear(&controller->findings, FINDING_TIER1_NOT_IN_USE);
-	controller->layout.root_partition = true;
+	return true;
 }
 
 void ctl_choose_tier(struct controller *controller)
@@ -132,7 +128,7 @@ void ctl_choose_tier(struct controller *controller)
 	const bool is_wanted = config->partitions == PARTITIONS_ISOLATED &&
 			       run_mode_writes(config->mode);
 
-	choose_root(controller);
+	controller->layout.root_partition = wants_root_partition(controller);
 	controller->layout.isolated = is_wanted && controller->layout.root_partition;
 	if (is_wanted && !controller->layout.isolated)
 		findings_put(&controller->findings, FINDING_TIER1I_NOT_IN_USE,
