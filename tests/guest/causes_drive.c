@@ -56,7 +56,7 @@ static struct task *find_task(uint32_t pid)
 static enum wait_cause classify(enum where waiter, uint32_t pid, uint8_t kind)
 {
 	const struct task *task = find_task(pid);
-	enum where owner = task ? task->crowd->where : HOST;
+	enum where owner = task ? task->where : HOST;
 
 	if (kind == LOGGED_IDLE)
 		return WAIT_IDLE;
@@ -111,11 +111,10 @@ static void add_wait(const struct switch_record *records, int64_t index, struct 
 		     uint64_t wait)
 {
 	const struct switch_record *record = &records[index];
-	struct expected *sum = &expected[task->crowd->where];
+	struct expected *sum = &expected[task->where];
 	uint64_t parts[WAIT_CAUSE_NR] = {0}, older[WAIT_CAUSE_NR] = {0}, quota = 0, left;
 
-	replay_wait(records, index, task->crowd->where, record->clock - wait, record->clock, parts,
-		    older);
+	replay_wait(records, index, task->where, record->clock - wait, record->clock, parts, older);
 	if (task->cpu == record->cpu && record->throttled_ns > task->throttled_ns)
 		quota = record->throttled_ns - task->throttled_ns;
 	if (!quota) {
@@ -157,7 +156,7 @@ static uint64_t wait_at(const struct switch_record *record, struct task *task)
 /* A wait is over if the task has got a CPU, not if it was only moved. */
 static void add_length(const struct switch_record *record, struct task *task, uint64_t wait)
 {
-	struct latency *latency = &expected[task->crowd->where].latency;
+	struct latency *latency = &expected[task->where].latency;
 	uint32_t bucket = 0;
 
 	task->waited_ns += wait;
@@ -176,11 +175,11 @@ static void add_length(const struct switch_record *record, struct task *task, ui
 }
 
 /*
- * The first `nr_before` records only tell where each task ran last, and what its queue had been
+ * The records before a task's first one only tell where it ran last, and what its queue had been
  * throttled by then, which the observer knows as well. Returns how many switches are missing: on
  * some machines not every one is traced.
  */
-static uint64_t replay(const struct switch_record *records, uint64_t nr_before, uint64_t nr)
+static uint64_t replay(const struct switch_record *records, uint64_t nr)
 {
 	static int64_t last[ABI_CPUS_MAX];
 	uint64_t nr_missing = 0;
@@ -199,13 +198,13 @@ static uint64_t replay(const struct switch_record *records, uint64_t nr_before, 
 		}
 		if (!task)
 			continue;
-		if (i >= nr_before) {
-			expected[task->crowd->where].migrations_numa +=
+		if (i >= task->first_record) {
+			expected[task->where].migrations_numa +=
 				record->is_migration &&
 				topology.node_of[record->cpu] != topology.node_of[record->prev];
 			wait = wait_at(record, task);
 			add_length(record, task, wait);
-			if (wait && task->crowd->where != HOST)
+			if (wait && task->where != HOST)
 				add_wait(records, (int64_t)i, task, wait);
 		}
 		task->cpu = record->is_migration ? UINT32_MAX : record->cpu;
@@ -236,6 +235,8 @@ static void compare(const char *load, enum where where, const struct observe_usa
 	}
 	if (total == 0) {
 		printf("# %s, %s: nothing waited\n", load, groups[where].name);
+		if (where > OTHER)
+			check(false, "%s, %s: somebody waits", load, groups[where].name);
 		return;
 	}
 	for (enum wait_cause cause = 0; cause < WAIT_CAUSE_NR; cause++) {
@@ -302,13 +303,29 @@ struct reading {
 	struct latency latencies[NR_WHERE];
 };
 
+static bool read_one(struct observer *observer, enum where where, struct reading *ret_reading)
+{
+	return !observe_usage(observer, groups[where].id, &ret_reading->usages[where]) &&
+	       !observe_latency(observer, groups[where].id, &ret_reading->latencies[where]);
+}
+
+/* Of those that have ended, what was read then remains. */
 static bool read_all(struct observer *observer, struct reading *ret_reading)
 {
-	for (int i = DATABASE; i < NR_WHERE; i++)
-		if (observe_usage(observer, groups[i].id, &ret_reading->usages[i]) ||
-		    observe_latency(observer, groups[i].id, &ret_reading->latencies[i]))
+	for (enum where where = DATABASE; where < NR_WHERE; where++)
+		if (groups[where].id && !read_one(observer, where, ret_reading))
 			return false;
 	return true;
+}
+
+static bool claim(struct observer *observer, enum where where, uint32_t *ret_slot)
+{
+	const struct observe_group group = {.cgroup_id = groups[where].id,
+					    .level = 3,
+					    .pod = groups[where].pod,
+					    .cpus = &topology.all};
+
+	return !observe_claim(observer, &group, ret_slot);
 }
 
 /* Tasks that never sleep are queued whenever they are moved, so the log has all of their moves. */
@@ -335,10 +352,91 @@ static bool is_possible(const struct load *load)
 	return !missing;
 }
 
+/* Let the tasks from this one on work, one after the other: so that their first waits are not longer
+ * than the observer can explain. */
+static void begin_tasks(struct switch_log *skeleton, int first)
+{
+	uint64_t nr_records;
+
+	for (int i = first; i < nr_tasks; i++) {
+		tasks[i].run_delay_ns = read_run_delay(tasks[i].pid);
+		tasks[i].cpu = UINT32_MAX;
+	}
+	nr_records = __atomic_load_n(&skeleton->bss->nr_records, __ATOMIC_ACQUIRE);
+	for (int i = first; i < nr_tasks; i++)
+		tasks[i].first_record = nr_records;
+	for (int i = first; i < nr_tasks; i++) {
+		kill(tasks[i].pid, SIGCONT);
+		pause_us(5000);
+	}
+}
+
+/* The kernel may keep the cgroup for a moment after its last task. */
+static bool remove_group(const struct group *group)
+{
+	for (int i = 0; i < 1000; i++) {
+		if (!rmdir(group->path))
+			return true;
+		if (errno != EBUSY)
+			return false;
+		pause_us(10000);
+	}
+	return false;
+}
+
+static bool has_nothing(const struct reading *reading, enum where where)
+{
+	const struct observe_usage *usage = &reading->usages[where];
+
+	return !observe_wait_ns(usage) && !usage->switches && !usage->preemptions &&
+	       !(usage->run_local_ns + usage->run_remote_ns + usage->run_outside_ns) &&
+	       !latency_count(&reading->latencies[where]);
+}
+
+/*
+ * End a container, and begin it anew as `next`, while the others go on. There is one slot more than
+ * there are containers, so the second time it gets the slot that it had first.
+ */
+static bool restart(struct observer *observer, struct switch_log *skeleton, const struct load *load,
+		    enum where where, enum where next, struct reading *first, struct reading *last)
+{
+	const int nr_before = nr_tasks;
+	uint32_t slot;
+
+	end_tasks_of(where);
+	if (!read_one(observer, where, last) || !remove_group(&groups[where]) ||
+	    observe_release(observer, groups[where].id))
+		return false;
+	groups[where].id = 0;
+	if (make_group(&groups[next]) || !claim(observer, next, &slot) ||
+	    !read_one(observer, next, first))
+		return false;
+	check(has_nothing(first, next), "%s: %s begins with 0, in slot %u", load->name,
+	      groups[next].name, slot);
+	for (size_t i = 0; i < ARRAY_SIZE(load->crowds); i++)
+		if (load->crowds[i].where == DATABASE && !add_crowd(&load->crowds[i], next))
+			return false;
+	if (!await_stop(nr_before) || !read_one(observer, next, first))
+		return false;
+	begin_tasks(skeleton, nr_before);
+	return true;
+}
+
+/* Other loads have the container as if it had never been another one. */
+static void forget_restarts(void)
+{
+	for (enum where where = SECOND_DATABASE; where <= THIRD_DATABASE; where++) {
+		if (groups[where].id)
+			groups[DATABASE].id = groups[where].id;
+		groups[where].id = 0;
+	}
+}
+
 static void run_load(struct observer *observer, struct switch_log *skeleton,
 		     const struct switch_record *records, const struct load *load)
 {
-	uint64_t nr_before, nr, io_stalled_us = read_io_stalled_us(DATABASE);
+	uint64_t nr, io_stalled_us = read_io_stalled_us(DATABASE);
+	uint64_t nr_receptions = read_receptions();
 	struct reading first, last;
 
 	__atomic_store_n(&skeleton->bss->nr_records, 0, __ATOMIC_RELAXED);
@@ -349,24 +447,28 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 		end_tasks();
 		return check(false, "%s: start the tasks", load->name);
 	}
-	for (int i = 0; i < nr_tasks; i++) {
-		tasks[i].run_delay_ns = read_run_delay(tasks[i].pid);
-		tasks[i].cpu = UINT32_MAX;
-		tasks[i].waited_ns = 0;
-	}
-	nr_before = __atomic_load_n(&skeleton->bss->nr_records, __ATOMIC_ACQUIRE);
-	/* one after the other: so that their first waits are not longer than the observer can explain */
-	for (int i = 0; i < nr_tasks; i++) {
-		kill(tasks[i].pid, SIGCONT);
-		pause_us(5000);
-	}
+	begin_tasks(skeleton, 0);
 	pass_window(load);
+	if (load->restarts) {
+		check(restart(observer, skeleton, load, DATABASE, SECOND_DATABASE, &first, &last),
+		      "%s: it is restarted", load->name);
+		pass_window(load);
+		check(restart(observer, skeleton, load, SECOND_DATABASE, THIRD_DATABASE, &first,
+			      &last),
+		      "%s: and once more", load->name);
+		pass_window(load);
+	}
 	signal_all(SIGSTOP);
-	check(await_stop() && read_all(observer, &last), "%s: all tasks stop", load->name);
+	check(await_stop(0) && read_all(observer, &last), "%s: all tasks stop", load->name);
 	if (load->writes && has_disk) {
 		io_stalled_us = read_io_stalled_us(DATABASE) - io_stalled_us;
 		check(io_stalled_us > 0, "%s: they waited for the disk, %.1f ms", load->name,
 		      (double)io_stalled_us / 1e3);
+	}
+	if (load->has_packets) {
+		nr_receptions = read_receptions() - nr_receptions;
+		check(nr_receptions > 10, "%s: CPU %u received %llu times", load->name, first_cpu,
+		      (unsigned long long)nr_receptions);
 	}
 	__atomic_store_n(&skeleton->bss->is_on, 0, __ATOMIC_RELEASE);
 	pause_us(1000);
@@ -374,12 +476,12 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 	check(nr > 100 && nr <= SWITCH_LOG_RECORDS, "%s: the log holds all %llu records",
 	      load->name, (unsigned long long)nr);
 	if (nr <= SWITCH_LOG_RECORDS) {
-		uint64_t nr_missing = replay(records, nr_before, nr);
+		uint64_t nr_missing = replay(records, nr);
 
 		if (nr_missing)
 			printf("# %s: %llu switches were not traced\n", load->name,
 			       (unsigned long long)nr_missing);
-		for (int i = DATABASE; i < NR_WHERE; i++) {
+		for (int i = DATABASE; i < (load->restarts ? NR_WHERE : OTHER + 1); i++) {
 			compare(load->name, (enum where)i, &first.usages[i], &last.usages[i]);
 			compare_lengths(load->name, (enum where)i, &first.latencies[i],
 					&last.latencies[i], nr_missing);
@@ -388,12 +490,13 @@ static void run_load(struct observer *observer, struct switch_log *skeleton,
 			check(expected[DATABASE].wait_ns[WAIT_KERNEL] > 0,
 			      "%s: the kernel's threads kept a container waiting, %.2f ms",
 			      load->name, (double)expected[DATABASE].wait_ns[WAIT_KERNEL] / 1e6);
-		for (int i = DATABASE; load->needs_nodes && i < NR_WHERE; i++)
+		for (int i = DATABASE; load->needs_nodes && i <= OTHER; i++)
 			if (i != SIDECAR)
 				compare_moves(load->name, (enum where)i, &first.usages[i],
 					      &last.usages[i]);
 	}
 	end_tasks();
+	forget_restarts();
 	if (load->quota)
 		write_file(groups[DATABASE].path, "cpu.max", "max 100000");
 }
@@ -418,26 +521,22 @@ static bool prepare(void)
 		has_nodes = true;
 	}
 	has_disk = !chdir("/disk");
+	if (!flood_receive() || !flood_steer((int)first_cpu))
+		return log_err(-errno, "test: needs packets over the loopback device") == 0;
 	return !make_groups() && !set_cpus(0, driver_cpu, false);
 }
 
 static struct observer *open_observer(void)
 {
-	const struct observe_setup setup = {.topology = &topology, .max_containers = NR_WHERE};
+	const struct observe_setup setup = {.topology = &topology, .max_containers = OTHER + 1};
 	struct observer *observer cleanup_observer = NULL;
+	uint32_t slot;
 
 	if (observe_open(&setup, &observer))
 		return NULL;
-	for (int i = DATABASE; i < NR_WHERE; i++) {
-		const struct observe_group group = {.cgroup_id = groups[i].id,
-						    .level = 3,
-						    .pod = groups[i].pod,
-						    .cpus = &topology.all};
-		uint32_t slot;
-
-		if (observe_claim(observer, &group, &slot))
+	for (enum where where = DATABASE; where <= OTHER; where++)
+		if (!claim(observer, where, &slot))
 			return NULL;
-	}
 	return TAKE_PTR(observer);
 }
 
@@ -473,6 +572,7 @@ int main(int argc, char **argv)
 			run_load(observer, skeleton, records, &loads[i]);
 	}
 	remove_groups();
+	flood_steer(-1);
 	printf("1..%d\n", nr_passed + nr_failed);
 	return nr_failed ? 1 : 0;
 }

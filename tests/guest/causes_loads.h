@@ -26,6 +26,7 @@
 #include "lib/clock.h"
 #include "cgroup2_mount.h"
 #include "count_checks.h"
+#include "flood.h"
 #include "lib/file.h"
 
 #define GROUP_ROOT  "pinfold-causes-test"
@@ -40,17 +41,20 @@ static bool has_quota, has_nodes, has_disk;
 
 /* --- containers ----------------------------------------------------------------------------------- */
 
-enum where { HOST, DATABASE, SIDECAR, OTHER, NR_WHERE };
+/* The last two are what DATABASE is after it was restarted, once and twice. */
+enum where { HOST, DATABASE, SIDECAR, OTHER, SECOND_DATABASE, THIRD_DATABASE, NR_WHERE };
 
 static struct group {
-	const char *name;
+	const char *name, *directory;
 	uint64_t pod;
 	char path[700];
-	uint64_t id;
+	uint64_t id; /* 0 = it has no cgroup now */
 } groups[NR_WHERE] = {
-	[DATABASE] = {.name = "pod/database", .pod = 7},
-	[SIDECAR] = {.name = "pod/sidecar", .pod = 7},
-	[OTHER] = {.name = "other/main", .pod = 8},
+	[DATABASE] = {.name = "pod/database", .directory = "pod/database", .pod = 7},
+	[SIDECAR] = {.name = "pod/sidecar", .directory = "pod/sidecar", .pod = 7},
+	[OTHER] = {.name = "other/main", .directory = "other/main", .pod = 8},
+	[SECOND_DATABASE] = {.name = "pod/database, second", .directory = "pod/database", .pod = 7},
+	[THIRD_DATABASE] = {.name = "pod/database, third", .directory = "pod/database", .pod = 7},
 };
 
 static int write_file(const char *directory, const char *name, const char *text)
@@ -69,6 +73,19 @@ static int make_directory(const char *name, char *path, size_t size)
 	return mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
 }
 
+static int make_group(struct group *group)
+{
+	struct stat status;
+	int r = make_directory(group->directory, group->path, sizeof(group->path));
+
+	if (r)
+		return r;
+	if (stat(group->path, &status))
+		return -errno;
+	group->id = status.st_ino;
+	return 0;
+}
+
 static int make_groups(void)
 {
 	static const char *const above[] = {"", "pod", "other"};
@@ -81,15 +98,8 @@ static int make_groups(void)
 		if (!r && has_quota)
 			r = write_file(path, "cgroup.subtree_control", "+cpu");
 	}
-	for (int i = DATABASE; !r && i < NR_WHERE; i++) {
-		struct stat status;
-
-		r = make_directory(groups[i].name, groups[i].path, sizeof(groups[i].path));
-		if (!r && stat(groups[i].path, &status))
-			r = -errno;
-		if (!r)
-			groups[i].id = status.st_ino;
-	}
+	for (int i = DATABASE; !r && i <= OTHER; i++)
+		r = make_group(&groups[i]);
 	return r;
 }
 
@@ -115,6 +125,7 @@ struct crowd {
 	enum { ON_FIRST, ON_SECOND, ON_BOTH, TO_AND_FRO, NODE_TO_NODE } cpus;
 	int priority; /* of a real-time task; 0 = of a usual one */
 	bool writes;
+	bool sends;	   /* packets, without end */
 	bool wakes_kernel; /* gives a kernel thread of each CPU work, without end */
 	/* Two tasks hand a byte back and forth ROUNDS times; then the one that calls sleeps. */
 	enum { NO_PARTNER, CALLS, ANSWERS } partner;
@@ -128,8 +139,11 @@ static const struct load {
 	const char *quota;	/* cpu.max of DATABASE */
 	unsigned int window_ms; /* 0 = WINDOW_MS */
 	bool needs_nodes;
-	bool has_kernel; /* kernel threads run on the first CPU */
-	bool writes;	 /* DATABASE does; where there is a disk, it has to wait for it */
+	bool has_kernel;  /* kernel threads run on the first CPU */
+	bool has_packets; /* the first CPU receives packets that others send */
+	/* When the window is over DATABASE gets a new cgroup and goes on for another window, twice. */
+	bool restarts;
+	bool writes; /* DATABASE does; where there is a disk, it has to wait for it */
 	struct crowd crowds[6];
 } loads[] = {
 	{.name = "two tasks of one container", .crowds = {{.where = DATABASE, .nr = 2}}},
@@ -182,6 +196,30 @@ static const struct load {
 	 .crowds = {{.where = HOST, .nr = 1, .cpus = ON_SECOND, .wakes_kernel = true},
 		    {.where = DATABASE, .nr = 2},
 		    {.where = OTHER, .nr = 1}}},
+	/* The rest of the packets is left to a thread of the kernel, which takes its turn. */
+	{.name = "packets that are received beside busy tasks",
+	 .has_kernel = true,
+	 .has_packets = true,
+	 .crowds = {{.where = HOST, .nr = 1, .cpus = ON_SECOND, .sends = true},
+		    {.where = DATABASE, .nr = 2},
+		    {.where = DATABASE, .nr = 2, .run_us = 200, .sleep_us = 1000},
+		    {.where = SIDECAR, .nr = 1},
+		    {.where = OTHER, .nr = 1}}},
+	/* Who sends receives, too, so a pod that sends keeps the others waiting for both. */
+	{.name = "packets that containers send",
+	 .has_packets = true,
+	 .crowds = {{.where = OTHER, .nr = 1, .sends = true},
+		    {.where = DATABASE, .nr = 1, .sends = true},
+		    {.where = DATABASE, .nr = 2, .run_us = 200, .sleep_us = 1000},
+		    {.where = SIDECAR, .nr = 1}}},
+	{.name = "a container that is restarted",
+	 .window_ms = 700,
+	 .restarts = true,
+	 .crowds = {{.where = DATABASE, .nr = 2},
+		    {.where = DATABASE, .nr = 2, .run_us = 200, .sleep_us = 1000},
+		    {.where = SIDECAR, .nr = 1},
+		    {.where = SIDECAR, .nr = 1, .run_us = 200, .sleep_us = 1000},
+		    {.where = OTHER, .nr = 1}}},
 	{.name = "waits across hundreds of switches",
 	 .crowds = {{.where = HOST, .nr = 1, .sleep_us = 5000, .priority = 10, .partner = CALLS},
 		    {.where = OTHER, .nr = 1, .priority = 10, .partner = ANSWERS},
@@ -216,6 +254,9 @@ static const struct load {
 struct task {
 	pid_t pid;
 	const struct crowd *crowd;
+	enum where where; /* of its crowd, or what that has become */
+	bool has_ended;
+	uint64_t first_record; /* of those in which its waits are looked for */
 	uint64_t run_delay_ns; /* what the model has seen of it */
 	uint32_t cpu;	       /* where it last got a CPU */
 	uint64_t throttled_ns; /* of its queue then */
@@ -288,6 +329,10 @@ static void work(const struct crowd *crowd)
 		answer();
 	if (crowd->wakes_kernel)
 		wake_kernel();
+	if (crowd->sends) {
+		flood_send();
+		_exit(1);
+	}
 	if (crowd->writes)
 		fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	for (;;) {
@@ -303,13 +348,13 @@ static void work(const struct crowd *crowd)
 }
 
 /* In the child: enter the container, stop, and work when continued. */
-static void be_task(const struct crowd *crowd)
+static void be_task(const struct crowd *crowd, enum where where)
 {
 	const struct sched_param priority = {.sched_priority = crowd->priority};
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", getpid());
-	if ((crowd->where != HOST && write_file(groups[crowd->where].path, "cgroup.procs", text)) ||
+	if ((where != HOST && write_file(groups[where].path, "cgroup.procs", text)) ||
 	    set_cpus(0, crowd->cpus == ON_SECOND ? second_cpu : first_cpu,
 		     crowd->cpus == ON_BOTH) ||
 	    (crowd->priority && sched_setscheduler(0, SCHED_FIFO, &priority)))
@@ -329,12 +374,14 @@ static uint64_t read_run_delay(pid_t pid)
 	return file && fscanf(file, "%llu %llu", &ran, &delay) == 2 ? delay : 0;
 }
 
-/* Wait until all have stopped, which each does when it has a CPU. */
-static bool await_stop(void)
+/* Wait until all from this one on have stopped, which each does when it has a CPU. */
+static bool await_stop(int first)
 {
-	for (int i = 0; i < nr_tasks; i++) {
+	for (int i = first; i < nr_tasks; i++) {
 		int status;
 
+		if (tasks[i].has_ended)
+			continue;
 		if (waitpid(tasks[i].pid, &status, WUNTRACED) != tasks[i].pid ||
 		    !WIFSTOPPED(status))
 			return false;
@@ -346,7 +393,28 @@ static bool await_stop(void)
 static void signal_all(int signal)
 {
 	for (int i = 0; i < nr_tasks; i++)
-		kill(tasks[i].pid, signal);
+		if (!tasks[i].has_ended)
+			kill(tasks[i].pid, signal);
+}
+
+static bool add_crowd(const struct crowd *crowd, enum where where)
+{
+	for (int i = 0; i < crowd->nr; i++) {
+		pid_t pid;
+
+		if (nr_tasks == MAX_TASKS)
+			return false;
+		pid = fork();
+		if (pid == 0) {
+			be_task(crowd, where);
+			_exit(1);
+		}
+		if (pid < 0 || (uint32_t)pid >= MAX_PIDS)
+			return false;
+		tasks[nr_tasks] = (struct task){.pid = pid, .crowd = crowd, .where = where};
+		task_of[pid] = (uint8_t)++nr_tasks;
+	}
+	return true;
 }
 
 static bool add_tasks(const struct load *load)
@@ -354,28 +422,33 @@ static bool add_tasks(const struct load *load)
 	nr_tasks = 0;
 	if (pipe2(calls, O_CLOEXEC) || pipe2(answers, O_CLOEXEC))
 		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(load->crowds); i++) {
-		for (int j = 0; j < load->crowds[i].nr; j++) {
-			pid_t pid = fork();
+	for (size_t i = 0; i < ARRAY_SIZE(load->crowds); i++)
+		if (!add_crowd(&load->crowds[i], load->crowds[i].where))
+			return false;
+	return await_stop(0);
+}
 
-			if (pid == 0) {
-				be_task(&load->crowds[i]);
-				_exit(1);
-			}
-			if (pid < 0 || (uint32_t)pid >= MAX_PIDS)
-				return false;
-			tasks[nr_tasks] = (struct task){.pid = pid, .crowd = &load->crowds[i]};
-			task_of[pid] = (uint8_t)++nr_tasks;
-		}
+/* They stay in the table, because the log has them. */
+static void end_tasks_of(enum where where)
+{
+	for (int i = 0; i < nr_tasks; i++)
+		if (tasks[i].where == where && !tasks[i].has_ended)
+			kill(tasks[i].pid, SIGKILL);
+	for (int i = 0; i < nr_tasks; i++) {
+		if (tasks[i].where != where || tasks[i].has_ended)
+			continue;
+		waitpid(tasks[i].pid, NULL, 0);
+		tasks[i].has_ended = true;
 	}
-	return await_stop();
+	pause_us(50000); /* and have left their CPUs */
 }
 
 static void end_tasks(void)
 {
 	signal_all(SIGKILL);
 	for (int i = 0; i < nr_tasks; i++) {
-		waitpid(tasks[i].pid, NULL, 0);
+		if (!tasks[i].has_ended)
+			waitpid(tasks[i].pid, NULL, 0);
 		task_of[tasks[i].pid] = 0;
 	}
 	for (int i = 0; i < 2; i++) {
@@ -396,6 +469,25 @@ static void pass_window(const struct load *load)
 			else if (tasks[j].crowd->cpus == NODE_TO_NODE)
 				set_cpus(tasks[j].pid, i % 2 ? first_cpu : far_cpu, false);
 	}
+}
+
+/* How often the first CPU has received packets. */
+static uint64_t read_receptions(void)
+{
+	FILE *file cleanup_file = fopen("/proc/softirqs", "re");
+	char line[16384];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		char *word = strstr(line, "NET_RX:");
+
+		if (!word)
+			continue;
+		word = strtok(word + strlen("NET_RX:"), " ");
+		for (unsigned int cpu = 0; word && cpu < first_cpu; cpu++)
+			word = strtok(NULL, " ");
+		return word ? strtoull(word, NULL, 10) : 0;
+	}
+	return 0;
 }
 
 /* For how long tasks of the container have waited for a disk; 0 if that is not known. */
