@@ -73,7 +73,7 @@ struct guarded_operation {
 	struct place caller, target;
 	__u32 hook;
 	__u32 aspect;
-	__u32 right; /* the right that would allow it */
+	__u32 right; /* the right that would allow it, or several, of which one suffices */
 	__u32 class; /* enum file_class of a file, or 0 */
 	__u32 target_pid;
 	__u32 nr_below; /* cgroups below the target, of a file */

@@ -108,6 +108,8 @@ __noinline int judge_process(__u64 task, __u32 hook, __u32 aspect)
 	begin_operation(&op, hook, config);
 	op.aspect = aspect;
 	op.right = RIGHT_TASKS;
+	if (aspect == ASPECT_DEBUGGING && !is_agent)
+		op.right |= RIGHT_TRACE;
 	op.target_pid = BPF_CORE_READ((struct task_struct *)task, pid);
 	return !is_agent && is_inner_change(&op) ? 0 : judge(&op);
 }

@@ -96,6 +96,7 @@ ABI_ASSERT(struct managed, 16, flags, 12);
 #define RIGHT_TASKS	   (1u << 4) /* what the aspects about containers' tasks concern */
 #define RIGHT_LIFE	   (1u << 5) /* cgroup.kill, rmdir; every actor has it */
 #define RIGHT_AGENT	   (1u << 6) /* is the agent: its writes are no drift */
+#define RIGHT_TRACE	   (1u << 7) /* attach to containers' tasks; never to the agent */
 #define RIGHTS_AGENT \
 	(RIGHT_CPUSET | RIGHT_CONTROL | RIGHT_MOVES | RIGHT_TASKS | RIGHT_LIFE | RIGHT_AGENT)
 /* the kubelet */
@@ -103,6 +104,8 @@ ABI_ASSERT(struct managed, 16, flags, 12);
 /* a container runtime whose later cpuset writes are denied / allowed and repaired */
 #define RIGHTS_RUNTIME_DENY   (RIGHTS_SYSTEM | RIGHT_CPUSET_FIRST)
 #define RIGHTS_RUNTIME_REPAIR (RIGHTS_SYSTEM | RIGHT_CPUSET)
+/* cgroups that enforcement.debuggers names */
+#define RIGHTS_DEBUGGER RIGHT_TRACE
 
 /* PID 1 at any time, and in addition while it carries out what the agent asked for: guard_lease */
 #define RIGHTS_PID1	  RIGHT_LIFE

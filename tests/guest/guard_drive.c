@@ -9,7 +9,7 @@
  *   start                         load or adopt, become the agent
  *   group tree|self|overlap PATH  one managed cgroup, PATH below the mount
  *   container PATH CPUS
- *   actor PARENT_PATH NAME runtime|system
+ *   actor PARENT_PATH NAME runtime|system|debugger
  *   protect CPUS · modes MODE (of every aspect) · mode ASPECT MODE · expiry MS
  *   publish · selftest PATH · tick · sync · status · counts · programs · features
  *   write PATH FILE TEXT          as the agent
@@ -125,7 +125,10 @@ static int run_actor(char **args)
 
 	actor->level++;
 	snprintf(actor->name, sizeof(actor->name), "%s", args[1]);
-	actor->is_runtime = !strcmp(args[2], "runtime");
+	if (!strcmp(args[2], "runtime"))
+		actor->kind = ACTOR_RUNTIME;
+	else if (!strcmp(args[2], "debugger"))
+		actor->kind = ACTOR_DEBUGGER;
 	drive.policy.nr_actors += !r;
 	return r;
 }

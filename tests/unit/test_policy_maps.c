@@ -21,6 +21,56 @@
 
 enum { MANAGED_FD = 100, CONFIG_FD, HEARTBEAT_FD, ACTORS_FD };
 
+/* The map with the rights of cgroups. */
+static struct {
+	uint32_t nr;
+	struct actor_key keys[4];
+	struct actor entries[4];
+} units;
+
+static uint32_t unit_at(const void *key)
+{
+	uint32_t at = 0;
+
+	while (at < units.nr && memcmp(&units.keys[at], key, sizeof(units.keys[at])))
+		at++;
+	return at;
+}
+
+static int write_unit(const void *key, const void *value)
+{
+	uint32_t at = unit_at(key);
+
+	assert_true(at < sizeof(units.keys) / sizeof(units.keys[0]));
+	memcpy(&units.keys[at], key, sizeof(units.keys[at]));
+	memcpy(&units.entries[at], value, sizeof(units.entries[at]));
+	units.nr += at == units.nr;
+	return 0;
+}
+
+static int delete_unit(const void *key)
+{
+	uint32_t at = unit_at(key);
+
+	assert_true(at < units.nr);
+	units.nr--;
+	units.keys[at] = units.keys[units.nr];
+	units.entries[at] = units.entries[units.nr];
+	return 0;
+}
+
+static int next_unit(const void *key, void *next_key)
+{
+	uint32_t at = key ? unit_at(key) + 1 : 0;
+
+	if (at >= units.nr) {
+		errno = ENOENT;
+		return -1;
+	}
+	memcpy(next_key, &units.keys[at], sizeof(units.keys[at]));
+	return 0;
+}
+
 /* The entry of the map with the heartbeat. */
 static __u64 beat_ns;
 static bool is_beat_refused;
@@ -54,6 +104,8 @@ int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 	}
 	if (fd == HEARTBEAT_FD)
 		memcpy(&beat_ns, value, sizeof(beat_ns));
+	if (fd == ACTORS_FD)
+		return write_unit(key, value);
 	if (fd != MANAGED_FD)
 		return 0;
 	memcpy(&id, key, sizeof(id));
@@ -96,6 +148,8 @@ int bpf_map_delete_elem(int fd, const void *key)
 	uint32_t at;
 	__u64 id;
 
+	if (fd == ACTORS_FD)
+		return delete_unit(key);
 	assert_int_equal(fd, MANAGED_FD);
 	memcpy(&id, key, sizeof(id));
 	at = index_of(id);
@@ -111,6 +165,8 @@ int bpf_map_get_next_key(int fd, const void *key, void *next_key)
 	uint32_t at = 0;
 	__u64 id;
 
+	if (fd == ACTORS_FD)
+		return next_unit(key, next_key);
 	if (key) {
 		memcpy(&id, key, sizeof(id));
 		at = index_of(id) + 1;
@@ -147,6 +203,7 @@ static struct guard_config set;
 static void begin_with(const __u64 *ids, uint32_t nr)
 {
 	memset(&map, 0, sizeof(map));
+	memset(&units, 0, sizeof(units));
 	memset(&set, 0, sizeof(set));
 	heartbeat = (struct heartbeat){0};
 	for (uint32_t i = 0; i < nr; i++) {
@@ -341,6 +398,67 @@ static void an_outage_counts_once_although_its_end_cannot_be_written(void **stat
 	assert_int_equal(heartbeat.last_ns / 1000000000, 9);
 }
 
+/* --- cgroups with rights -------------------------------------------------------------------------- */
+
+static int publish_actors(const struct actor_unit *actors, uint32_t nr)
+{
+	static const uint32_t slots[ENTRIES];
+	const struct kernel_policy policy = {
+		.actors = actors,
+		.nr_actors = nr,
+		.runtime_writes_deny = true,
+		.may_be_empty = true,
+	};
+	const struct cpuset online = CPUSET_EMPTY;
+	const struct policy_extras extras = {slots, &online, &earlier, &heartbeat};
+
+	return policy_publish(&maps, &policy, &extras, &set);
+}
+
+static void each_kind_of_actor_has_its_rights(void **state)
+{
+	static const struct {
+		enum actor_kind kind;
+		__u32 rights;
+	} kinds[] = {
+		{ACTOR_SYSTEM, RIGHTS_SYSTEM},
+		{ACTOR_RUNTIME, RIGHTS_RUNTIME_DENY},
+		{ACTOR_DEBUGGER, RIGHT_TRACE},
+	};
+
+	begin_with(NULL, 0);
+	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const struct actor_unit unit = {7, 2 + i, "some.service", kinds[i].kind};
+
+		assert_int_equal(publish_actors(&unit, 1), 0);
+		assert_int_equal(units.nr, 1);
+		assert_int_equal(units.keys[0].parent_id, 7);
+		assert_string_equal(units.keys[0].name, "some.service");
+		assert_int_equal(units.entries[0].rights, kinds[i].rights);
+		assert_int_equal(units.entries[0].level, 2 + i);
+		assert_int_equal(set.actor_levels, 1U << (2 + i));
+	}
+}
+
+/* Its parent was made anew, or the list is another one. */
+static void an_actor_that_is_not_named_any_more_has_no_rights(void **state)
+{
+	const struct actor_unit before[] = {{7, 2, "gdb.service", ACTOR_DEBUGGER},
+					    {1, 1, "debug.slice", ACTOR_DEBUGGER}};
+	const struct actor_unit after = {8, 2, "gdb.service", ACTOR_DEBUGGER};
+
+	begin_with(NULL, 0);
+	assert_int_equal(publish_actors(before, 2), 0);
+	assert_int_equal(units.nr, 2);
+	assert_int_equal(set.actor_levels, 1U << 1 | 1U << 2);
+	assert_int_equal(publish_actors(&after, 1), 0);
+	assert_int_equal(units.nr, 1);
+	assert_int_equal(units.keys[0].parent_id, 8);
+	assert_int_equal(publish_actors(NULL, 0), 0);
+	assert_int_equal(units.nr, 0);
+	assert_int_equal(set.actor_levels, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +470,8 @@ int main(void)
 		TEST(what_is_counted_makes_room_for_what_is_guarded),
 		TEST(a_long_pause_between_heartbeats_is_an_outage),
 		TEST(an_outage_counts_once_although_its_end_cannot_be_written),
+		TEST(each_kind_of_actor_has_its_rights),
+		TEST(an_actor_that_is_not_named_any_more_has_no_rights),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,9 +97,15 @@ static struct actor_key unit_key(const struct actor_unit *unit)
 
 static __u32 unit_rights(const struct actor_unit *unit, bool runtime_writes_deny)
 {
-	if (!unit->is_runtime)
-		return RIGHTS_SYSTEM;
-	return runtime_writes_deny ? RIGHTS_RUNTIME_DENY : RIGHTS_RUNTIME_REPAIR;
+	switch (unit->kind) {
+	case ACTOR_DEBUGGER:
+		return RIGHTS_DEBUGGER;
+	case ACTOR_RUNTIME:
+		return runtime_writes_deny ? RIGHTS_RUNTIME_DENY : RIGHTS_RUNTIME_REPAIR;
+	case ACTOR_SYSTEM:
+		break;
+	}
+	return RIGHTS_SYSTEM;
 }
 
 int policy_validate(const struct kernel_policy *policy)

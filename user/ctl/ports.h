@@ -236,12 +236,18 @@ struct lease_port {
 };
 
 /* --- BPF backend: user/bpf -------------------------------------------------------------------- */
+enum actor_kind {
+	ACTOR_SYSTEM,	/* a kubelet: all rights except on cpuset files */
+	ACTOR_RUNTIME,	/* on these as well, as runtime_writes_deny says */
+	ACTOR_DEBUGGER, /* may attach to containers' processes, and no more */
+};
+
 /* A unit with rights against the guard, identified by its parent cgroup and its name. */
 struct actor_unit {
 	uint64_t parent_id;
-	uint32_t level;	 /* of the unit, that is, the parent's + 1 */
-	char name[64];	 /* "containerd.service" */
-	bool is_runtime; /* otherwise like a kubelet: all rights except on cpuset files */
+	uint32_t level; /* of the unit, that is, the parent's + 1 */
+	char name[64];	/* "containerd.service" */
+	enum actor_kind kind;
 };
 
 struct kernel_policy {
