@@ -4,17 +4,23 @@
  * nothing else: no agent, no configuration, no state.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 
+#include <pinfold/names.h>
 #include <pinfold/release.h>
 
 #include "format/words.h"
 #include "lib/clock.h"
 #include "lib/fdinfo.h"
 #include "lib/file.h"
+#include "lib/kernfs.h"
 #include "pins.h"
 
 #define WRITE_TRIES    20
@@ -56,6 +62,62 @@ static void write_heartbeat(struct session *session, struct text *text)
 			    (unsigned long long)((now_ns - beat_ns) / 1000000000ULL));
 }
 
+/* The path of an actor's cgroup below the mount; false if the cgroup it is in is gone. */
+static bool find_actor(int mount_fd, const struct actor_key *key, char *ret_path, size_t size)
+{
+	const size_t mount_len = strlen(PINFOLD_CGROUP_MOUNT);
+	int fd cleanup_close = -1;
+	char link[64];
+	ssize_t len;
+
+	if (kernfs_open(mount_fd, key->parent_id, &fd))
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, ret_path, size - 1);
+	if (len < (ssize_t)mount_len)
+		return false;
+	ret_path[len] = '\0';
+	memmove(ret_path, ret_path + mount_len, (size_t)len - mount_len + 1);
+	snprintf(ret_path + len - mount_len, size - ((size_t)len - mount_len), "/%.*s",
+		 ACTOR_NAME_MAX, key->name);
+	return true;
+}
+
+/* Whether it is there is no condition for its right, which it has by its name. */
+static void write_debugger(int mount_fd, const struct actor_key *key, struct text *text)
+{
+	char path[PATH_MAX];
+
+	if (find_actor(mount_fd, key, path, sizeof(path)))
+		text_printf(text, "debuggers may attach from cgroup %s%s\n", path,
+			    faccessat(mount_fd, path + 1, F_OK, 0) ? ", which does not exist"
+								   : "");
+	else
+		text_printf(text,
+			    "debuggers may attach from cgroup %.*s in the cgroup with id %llu, "
+			    "which does not exist\n",
+			    ACTOR_NAME_MAX, key->name, (unsigned long long)key->parent_id);
+}
+
+/* In no particular order, which is that of a hash. Without the map nobody has such a right. */
+static void write_debuggers(struct session *session, struct text *text)
+{
+	char *path cleanup_free = pins_path(session, "maps/actors");
+	int map_fd cleanup_close = path ? bpf_obj_get(path) : -1;
+	int mount_fd cleanup_close = open(PINFOLD_CGROUP_MOUNT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct actor_key key, next;
+	bool is_first = true;
+
+	while (map_fd >= 0 && !bpf_map_get_next_key(map_fd, is_first ? NULL : &key, &next)) {
+		struct actor actor;
+
+		key = next;
+		is_first = false;
+		if (!bpf_map_lookup_elem(map_fd, &key, &actor) && (actor.rights & RIGHT_TRACE))
+			write_debugger(mount_fd, &key, text);
+	}
+}
+
 static int show_config(struct session *session, const struct guard_config *config)
 {
 	struct text text cleanup_text = {0};
@@ -64,6 +126,7 @@ static int show_config(struct session *session, const struct guard_config *confi
 		text_printf(&text, "%s%s %s", i ? "  " : "", aspect_option(i),
 			    guard_mode_name(guard_mode_of(config, i)));
 	text_append(&text, release_stands(config) ? "  (released)\n" : "\n");
+	write_debuggers(session, &text);
 	write_heartbeat(session, &text);
 	if (text.error)
 		return out_no_memory(session);

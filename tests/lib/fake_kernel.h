@@ -23,6 +23,7 @@ static struct fake_side {
 	char self_test_path[GROUP_PATH_MAX];
 	struct kernel_policy policy; /* the last; its groups point at `groups` */
 	struct managed_group groups[FAKE_MANAGED];
+	struct actor_unit actors[CONFIG_DEBUGGERS_MAX];
 } fake_side;
 
 static inline int side_start(void *self)
@@ -47,6 +48,8 @@ static inline int side_publish(void *self, const struct kernel_policy *policy)
 	fake_side.policy = *policy;
 	memcpy(fake_side.groups, policy->groups, policy->nr_groups * sizeof(*policy->groups));
 	fake_side.policy.groups = fake_side.groups;
+	memcpy(fake_side.actors, policy->actors, policy->nr_actors * sizeof(*policy->actors));
+	fake_side.policy.actors = fake_side.actors;
 	memcpy(fake_side.guard.modes, policy->modes, sizeof(policy->modes));
 	return 0;
 }

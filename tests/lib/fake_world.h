@@ -422,6 +422,21 @@ static inline int fake_status(void *self, const char *path, struct group_status 
 	return 0;
 }
 
+static inline int fake_id_of(void *self, const char *path, uint64_t *ret_cgroup_id)
+{
+	struct group_status status;
+	int r;
+
+	if (!*path) {
+		*ret_cgroup_id = 9999;
+		return 0;
+	}
+	r = fake_status(self, path, &status);
+	if (!r)
+		*ret_cgroup_id = status.cgroup_id;
+	return r;
+}
+
 static inline int fake_tasks(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr)
 {
 	*ret_pids = NULL;
@@ -725,6 +740,7 @@ static const struct groups_port fake_groups = {
 	.limits = fake_limits,
 	.apply = fake_apply,
 	.status = fake_status,
+	.id_of = fake_id_of,
 	.tasks = fake_tasks,
 	.affinities = fake_affinities,
 	.join = fake_join,

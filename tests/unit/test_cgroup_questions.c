@@ -224,6 +224,22 @@ static void failed_scan_is_reported_and_repeated(void **state)
 	assert_int_equal(nr, 1);
 }
 
+/* Any cgroup has an id, below the workload root or not. */
+static void cgroups_have_ids(void **state)
+{
+	struct group_status status;
+	uint64_t id = 0, root_id = 0;
+
+	put_group("user.slice", "", "0-1\n", true);
+	assert_int_equal(port.id_of(port.self, "user.slice", &id), 0);
+	assert_int_equal(port.status(port.self, "user.slice", &status), 0);
+	assert_true(id && id == status.cgroup_id);
+	assert_int_equal(port.id_of(port.self, "", &root_id), 0);
+	assert_true(root_id && root_id != id);
+	assert_int_equal(port.id_of(port.self, "user.slice/none", &id), -ENOENT);
+	assert_true(id == status.cgroup_id);
+}
+
 static void surroundings_come_from_the_last_scan(void **state)
 {
 	struct group_tree tree cleanup_tree = {0};
@@ -368,6 +384,7 @@ int main(void)
 		TEST(late_scan_is_fetched_once),
 		TEST(late_scan_can_be_awaited),
 		TEST(failed_scan_is_reported_and_repeated),
+		TEST(cgroups_have_ids),
 		TEST(surroundings_come_from_the_last_scan),
 		TEST(late_name_is_fetched_once),
 	};

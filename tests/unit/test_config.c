@@ -83,7 +83,8 @@ static const char everything[] =
 	"featureGates: {PodLevelResourceManagers: false}\n"
 	"compatibility: kubelet-1.36\n"
 	"enforcement: {cpusetFiles: audit, affinity: off, cgroupMoves: audit, memoryMoves: audit,\n"
-	"  priorities: off, debugging: enforce, strangers: off, irqMasks: audit}\n"
+	"  priorities: off, debugging: enforce, strangers: off, irqMasks: audit,\n"
+	"  debuggers: [/system.slice/gdb.service, /debug]}\n"
 	"hostTasks: reserved\n"
 	"partitions: isolated\n"
 	"interrupts: steer\n"
@@ -133,6 +134,9 @@ static void every_field(void **state)
 	assert_int_equal(policy->compatibility, COMPATIBILITY_KUBELET_1_36);
 	assert_int_equal(config.enforcement.guard[ASPECT_CPUSET_FILES], ENFORCEMENT_AUDIT);
 	assert_int_equal(config.enforcement.guard[ASPECT_AFFINITY], ENFORCEMENT_OFF);
+	assert_int_equal(config.enforcement.debuggers.nr, 2);
+	assert_string_equal(config.enforcement.debuggers.paths[0], "/system.slice/gdb.service");
+	assert_string_equal(config.enforcement.debuggers.paths[1], "/debug");
 	assert_int_equal(config.host_tasks, HOST_TASKS_RESERVED);
 	assert_int_equal(config.partitions, PARTITIONS_ISOLATED);
 	assert_int_equal(config.interrupts, INTERRUPTS_STEER);
@@ -398,6 +402,99 @@ static void listen_addresses(void **state)
 	}
 }
 
+/* "/a/a/…", so deep. */
+static const char *deep_path(unsigned int depth)
+{
+	static char path[CONFIG_PATH_MAX];
+
+	path[0] = '\0';
+	while (depth--)
+		strcat(path, "/a");
+	return path;
+}
+
+/* The name of an actor has room for 63 bytes. */
+static const char *long_path(size_t len)
+{
+	static char path[CONFIG_PATH_MAX];
+
+	snprintf(path, sizeof(path), "/%0*d", (int)len, 0);
+	return path;
+}
+
+static void debuggers_are_cgroups(void **state)
+{
+	const struct {
+		const char *path, *cause; /* NULL = it is valid */
+	} rows[] = {
+		{"/debug.slice", NULL},
+		{"/user.slice/user-0.slice/session-1.scope", NULL},
+		{"/..a/b..", NULL},
+		{deep_path(31), NULL},
+		{long_path(63), NULL},
+		{"debug.slice", "such as /system.slice/debug.service"},
+		{"", "such as /system.slice/debug.service"},
+		{"/", "such as /system.slice/debug.service"},
+		{"/a/", "such as /system.slice/debug.service"},
+		{"//a", "such as /system.slice/debug.service"},
+		{"/a//b", "such as /system.slice/debug.service"},
+		{"/a/./b", "such as /system.slice/debug.service"},
+		{"/..", "such as /system.slice/debug.service"},
+		{"/a/../b", "such as /system.slice/debug.service"},
+		{"/" PINFOLD_WORKLOAD_ROOT, "each container could attach to all others"},
+	};
+	char text[CONFIG_PATH_MAX + 64], sentence[FORMAT_ERROR_TEXT_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct config config;
+		int r;
+
+		config_default(&config);
+		snprintf(text, sizeof(text), "enforcement: {debuggers: ['%s']}", rows[i].path);
+		r = config_parse(text, strlen(text), &error, &config);
+		format_error_text(&error, NULL, sentence, sizeof(sentence));
+		if (r != (rows[i].cause ? -EINVAL : 0))
+			fail_msg("%s: %d, %s", rows[i].path, r, sentence);
+		if (!rows[i].cause)
+			assert_string_equal(config.enforcement.debuggers.paths[0], rows[i].path);
+		else if (!strstr(sentence, rows[i].cause) ||
+			 !strstr(sentence, "enforcement.debuggers[0]: invalid cgroup '"))
+			fail_msg("%s: %s", rows[i].path, sentence);
+	}
+}
+
+static void debuggers_have_limits(void **state)
+{
+	static const char *const causes[] = {"its name has more than 63 bytes; name a cgroup above it",
+					     "deeper than 31 levels; name a cgroup above it",
+					     "more than 16 cgroups; name one above several of them"};
+	char texts[3][512] = {"", "", "enforcement: {debuggers: [/a"};
+	char sentence[FORMAT_ERROR_TEXT_MAX];
+	struct config config;
+
+	snprintf(texts[0], sizeof(texts[0]), "enforcement: {debuggers: ['%s']}", long_path(64));
+	snprintf(texts[1], sizeof(texts[1]), "enforcement: {debuggers: ['%s']}", deep_path(32));
+	for (int i = 1; i < CONFIG_DEBUGGERS_MAX; i++)
+		strcat(texts[2], ", /a");
+	strcat(texts[2], ", /last]}");
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		config_default(&config);
+		assert_int_equal(config_parse(texts[i], strlen(texts[i]), &error, &config),
+				 -EINVAL);
+		format_error_text(&error, NULL, sentence, sizeof(sentence));
+		if (!strstr(sentence, causes[i]))
+			fail_msg("%s", sentence);
+	}
+	strcpy(strstr(texts[2], ", /last"), "]}");
+	parse(texts[2], &config);
+	assert_int_equal(config.enforcement.debuggers.nr, CONFIG_DEBUGGERS_MAX);
+	/* A later list is not added to an earlier one. */
+	parse("enforcement: {debuggers: [/b]}", &config);
+	assert_int_equal(config.enforcement.debuggers.nr, 1);
+	assert_string_equal(config.enforcement.debuggers.paths[0], "/b");
+	assert_string_equal(config.enforcement.debuggers.paths[1], "");
+}
+
 static void policy_alone(void **state)
 {
 	struct yaml_tree *tree cleanup_yaml = NULL;
@@ -453,6 +550,7 @@ static void says_what_a_reload_cannot_change(void **state)
 		{"", ""},
 		{"topologyManagerPolicy: restricted\nmetrics: {level: node, page: false}\n", ""},
 		{"enforcement: {affinity: audit}\nguardExpiry: 1h\n", ""},
+		{"enforcement: {debuggers: [/a]}\n", ""},
 		{"mode: observe\n", "mode"},
 		{"maxContainers: 7\n", "maxContainers"},
 		{"metrics: {listen: '127.0.0.1:1'}\n", "metrics.listen"},
@@ -505,6 +603,8 @@ int main(void)
 		cmocka_unit_test(failure_changes_nothing),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(listen_addresses),
+		cmocka_unit_test(debuggers_are_cgroups),
+		cmocka_unit_test(debuggers_have_limits),
 		cmocka_unit_test(policy_alone),
 		cmocka_unit_test(every_word_has_a_name),
 		cmocka_unit_test(says_what_a_reload_cannot_change),

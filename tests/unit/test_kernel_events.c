@@ -526,6 +526,77 @@ static void the_policy_names_each_group(void **state)
 	free_pods(pods, 2);
 }
 
+static void expect_debugger(uint32_t at, uint64_t parent_id, uint32_t level, const char *name)
+{
+	const struct actor_unit *unit = &fake_side.actors[at];
+
+	assert_true(at < fake_side.policy.nr_actors);
+	assert_int_equal(unit->parent_id, parent_id);
+	assert_int_equal(unit->level, level);
+	assert_string_equal(unit->name, name);
+	assert_int_equal(unit->kind, ACTOR_DEBUGGER);
+}
+
+static void debuggers_are_actors_when_their_parent_exists(void **state)
+{
+	struct cgroup_list *list = &config.enforcement.debuggers;
+	struct controller *controller;
+	unsigned int nr_published;
+	uint64_t parent_id;
+
+	*list = (struct cgroup_list){3, {"/debug.slice", "/user.slice/gdb.scope", "/a.slice/b/c"}};
+	controller = start_node(&fake_side_port);
+	controller_wake(controller);
+	/* A cgroup of the first level is in the root, and need not exist itself. */
+	assert_int_equal(fake_side.policy.nr_actors, 1);
+	expect_debugger(0, 9999, 1, "debug.slice");
+	make_stranger("user.slice");
+	make_stranger("a.slice/b");
+	controller_tick(controller);
+	assert_int_equal(fake_side.policy.nr_actors, 3);
+	expect_debugger(1, id_of("user.slice"), 2, "gdb.scope");
+	parent_id = id_of("a.slice/b");
+	expect_debugger(2, parent_id, 3, "c");
+	/* Nothing is published while nothing changes. */
+	nr_published = fake_side.nr_published;
+	controller_tick(controller);
+	assert_int_equal(fake_side.nr_published, nr_published);
+	/* While the look waits, what was found before counts, and another path has not been found. */
+	fake->status_error = -EINPROGRESS;
+	controller_tick(controller);
+	assert_int_equal(fake_side.nr_published, nr_published);
+	strcpy(list->paths[1], "/b.slice/gdb.scope");
+	controller_tick(controller);
+	assert_int_equal(fake_side.policy.nr_actors, 2);
+	expect_debugger(1, parent_id, 3, "c");
+	/* What is gone has no right. */
+	fake->status_error = -ENOENT;
+	controller_tick(controller);
+	assert_int_equal(fake_side.policy.nr_actors, 1);
+	fake->status_error = 0;
+	controller_tick(controller);
+	assert_int_equal(fake_side.policy.nr_actors, 2);
+	/* A reload takes the right away. */
+	list->nr = 0;
+	controller_tick(controller);
+	assert_int_equal(fake_side.policy.nr_actors, 0);
+	controller_free(controller);
+}
+
+static void an_observer_looks_for_no_debuggers(void **state)
+{
+	struct controller *controller;
+
+	config.mode = MODE_OBSERVE;
+	config.enforcement.debuggers = (struct cgroup_list){1, {"/debug.slice"}};
+	controller = start_node(&fake_side_port);
+	controller_wake(controller);
+	controller_tick(controller);
+	assert_true(fake_side.nr_published > 0);
+	assert_int_equal(fake_side.policy.nr_actors, 0);
+	controller_free(controller);
+}
+
 /* For a group whose memory is not pinned. */
 static void near_are_the_nodes_of_a_groups_cpus(void **state)
 {
@@ -771,6 +842,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(causes_follow_where_the_culprit_lives, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(unjudged_calls_request_a_look, set_up_node,
+						tear_down),
+		cmocka_unit_test_setup_teardown(debuggers_are_actors_when_their_parent_exists,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(an_observer_looks_for_no_debuggers, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(the_policy_names_each_group, set_up_node,
 						tear_down),

@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 /* --check-config and --dry-run: what an agent would do, without changing anything. */
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <pinfold/names.h>
 
 #include "agent/agent.h"
 #include "lib/log.h"
 #include "lib/text.h"
+
+/* Cgroups need not exist before the debugger does, but one that never will is a slip of the pen. */
+static void tell_debuggers(const struct agent *agent)
+{
+	const struct cgroup_list *list = &settings_config(agent)->enforcement.debuggers;
+	const char *root = agent->options.root;
+	char path[PATH_MAX];
+
+	for (uint32_t i = 0; i < list->nr; i++) {
+		snprintf(path, sizeof(path), "%s%s%s", strcmp(root, "/") ? root : "",
+			 PINFOLD_CGROUP_MOUNT, list->paths[i]);
+		if (access(path, F_OK) && errno == ENOENT)
+			log_info("%s: enforcement.debuggers: cgroup %s does not exist; debuggers "
+				 "may attach from it as soon as it is made",
+				 agent->options.config_file, list->paths[i]);
+	}
+}
 
 int dry_run_check_config(struct agent *agent)
 {
@@ -24,6 +47,7 @@ int dry_run_check_config(struct agent *agent)
 			log_warn(0, "%s: %s; %s", agent->options.config_file, options[i].message,
 				 CONFIG_UNBUILT_REMEDY);
 	}
+	tell_debuggers(agent);
 	printf("%s: the configuration is valid on this machine\n", agent->options.config_file);
 	return EXIT_DONE;
 }

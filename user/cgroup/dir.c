@@ -15,9 +15,7 @@
 #include <sys/syscall.h>
 
 #include "lib/file.h"
-
-/* include/linux/exportfs.h (5.5): the 64-bit kernfs node id, which is the cgroup id. */
-#define FILEID_KERNFS 0xfe
+#include "lib/kernfs.h"
 
 /* Open component by component, if an old kernel or a seccomp filter does not offer openat2. */
 static int open_walking(int base_fd, const char *path, int *ret_fd)
@@ -260,23 +258,14 @@ int dir_check_name(const struct dir *dir, const char *path, uint64_t cgroup_id)
 
 int dir_path_of(const struct dir *dir, uint64_t cgroup_id, char *ret_path, size_t size)
 {
-	union {
-		struct file_handle handle;
-		char room[sizeof(struct file_handle) + sizeof(cgroup_id)];
-	} id = {.handle = {.handle_bytes = sizeof(cgroup_id), .handle_type = FILEID_KERNFS}};
 	char link[64], target[GROUP_PATH_MAX + MOUNT_PATH_MAX];
 	int fd cleanup_close = -1;
-	struct stat info;
 	ssize_t len;
 	const char *path;
-	int err;
+	int err = kernfs_open(dir->mount_fd, cgroup_id, &fd);
 
-	memcpy(id.handle.f_handle, &cgroup_id, sizeof(cgroup_id));
-	fd = open_by_handle_at(dir->mount_fd, &id.handle, O_PATH | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ESTALE ? -ENOENT : -errno;
-	if (fstat(fd, &info) < 0 || !info.st_nlink)
-		return -ENOENT;
+	if (err)
+		return err;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	len = readlink(link, target, sizeof(target) - 1);
 	if (len < 0)

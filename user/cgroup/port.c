@@ -252,6 +252,11 @@ static int port_status(void *self, const char *path, struct group_status *ret_st
 	return groups_status(self, path, ret_status);
 }
 
+static int port_id_of(void *self, const char *path, uint64_t *ret_cgroup_id)
+{
+	return groups_id_of(self, path, ret_cgroup_id);
+}
+
 static int port_tasks(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr)
 {
 	return jobs_tasks(self, path, ret_pids, ret_nr);
@@ -314,6 +319,7 @@ struct groups_port groups_port(struct groups *groups)
 		.limits = port_limits,
 		.apply = port_apply,
 		.status = port_status,
+		.id_of = port_id_of,
 		.tasks = port_tasks,
 		.affinities = port_affinities,
 		.join = port_join,

@@ -65,3 +65,14 @@ int groups_status(struct groups *groups, const char *path, struct group_status *
 	*ret_status = status;
 	return 0;
 }
+
+int groups_id_of(struct groups *groups, const char *path, uint64_t *ret_cgroup_id)
+{
+	int fd cleanup_close = -1;
+	int err;
+
+	if (!*path)
+		return dir_group_id(groups->dir.mount_fd, ret_cgroup_id);
+	err = jobs_open(groups, path, &fd);
+	return err ? err : dir_group_id(fd, ret_cgroup_id);
+}

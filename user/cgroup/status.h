@@ -10,5 +10,7 @@
  * (see jobs_open).
  */
 int groups_status(struct groups *groups, const char *path, struct group_status *ret_status);
+/* Implements groups_port.id_of. */
+int groups_id_of(struct groups *groups, const char *path, uint64_t *ret_cgroup_id);
 
 #endif

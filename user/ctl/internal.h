@@ -16,6 +16,7 @@
 #include "ctl/counters.h"
 #include "ctl/ended.h"
 #include "ctl/culprits.h"
+#include "ctl/debuggers.h"
 #include "ctl/dirty.h"
 #include "ctl/discovered.h"
 #include "ctl/drift.h"
@@ -75,6 +76,7 @@ struct controller {
 	struct drift drift;
 	struct culprits culprits;
 	struct waits waits;
+	struct debuggers debuggers;
 	struct publisher publisher;
 	struct guard guard;
 	struct tier tier;

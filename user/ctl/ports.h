@@ -156,6 +156,11 @@ struct groups_port {
 	 */
 	int (*status)(void *self, const char *path, struct group_status *ret_status);
 	/*
+	 * The id of any cgroup below the mount, "" = of the mount itself. -ENOENT = there is none;
+	 * -EINPROGRESS as for status.
+	 */
+	int (*id_of)(void *self, const char *path, uint64_t *ret_cgroup_id);
+	/*
 	 * Process ids of the group and its descendants. The caller owns *ret_pids.
 	 * -EINPROGRESS: unknown at present.
 	 */

@@ -246,15 +246,11 @@ static struct managed_group *fill_policy(struct controller *controller, struct p
 	return TAKE_PTR(managed);
 }
 
-/* What is denied, and to whom: all of the policy but the groups. */
+/* What is denied, and to whom: all of the policy but the groups and the actors. */
 static void fill_rules(const struct controller *controller, struct kernel_policy *policy)
 {
 	const struct config *config = controller->options.config;
 
-	/*
-	 * There are no other actors: no runtime and no kubelet has a task below pinfold.slice,
-	 * and any cgroup with the name of a unit could impersonate one.
-	 */
 	ledger_exclusive(controller->ledger, &policy->protected_cpus);
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
 		policy->modes[aspect] = config_guard_mode(config, aspect);
@@ -316,7 +312,8 @@ void ctl_publish(struct controller *controller)
 	struct granted_cpus *cpus cleanup_granted_cpus = NULL;
 	struct managed_group *managed cleanup_free = NULL;
 	struct published *published;
-	struct kernel_policy policy = {0};
+	struct actor_unit actors[CONFIG_DEBUGGERS_MAX];
+	struct kernel_policy policy = {.actors = actors};
 	uint32_t nr_managed = 0, nr_watched, nr_around = 0;
 	int r;
 
@@ -349,6 +346,12 @@ void ctl_publish(struct controller *controller)
 		nr_around = 0;
 	policy.groups = managed;
 	policy.nr_groups = nr_managed + nr_watched + nr_around;
+	/*
+	 * There are no actors but those that the configuration names: no runtime and no kubelet has a
+	 * task below pinfold.slice, and any cgroup with the name of a unit could impersonate one.
+	 */
+	(void)ctl_find_debuggers(controller);
+	policy.nr_actors = ctl_list_debuggers(controller, actors);
 	fill_rules(controller, &policy);
 	r = kernel->publish(kernel->self, &policy);
 	controller->publisher.is_stale = r;
@@ -384,6 +387,10 @@ void ctl_publish_appeared(struct controller *controller)
 	/* What could not be published is published again by the next reconcile. */
 	if (!controller->ports.kernel || controller->publisher.is_stale)
 		return;
+	if (ctl_find_debuggers(controller)) {
+		ctl_publish(controller);
+		return;
+	}
 	for (uint32_t i = measured->nr_own; i < measured->tree.nr_groups; i++) {
 		const struct group *group = &measured->tree.groups[i];
 		struct group_status status;

@@ -41,7 +41,8 @@ void publisher_end_release(struct publisher *publisher);
 void ctl_publish(struct controller *controller);
 /*
  * Call each second: a runtime makes the cgroup of a container after it was told its CPUs, and says
- * neither when nor whether. Publishes if one is there that was not.
+ * neither when nor whether. Publishes if one is there that was not, or if a debugger's cgroup is in
+ * another one than before.
  */
 void ctl_publish_appeared(struct controller *controller);
 /*

@@ -165,6 +165,7 @@ static const struct key enforcement_keys[] = {
 	WORD("strangers", enforcement.strangers, enforcement_words, 0),
 	WORD("irqMasks", enforcement.irq_masks, enforcement_words, 0),
 	WORD("kubelet", enforcement.kubelet, kubelet_words, KEY_RESTART),
+	KEY("debuggers", config_cgroups, enforcement.debuggers, 0),
 	{0},
 };
 

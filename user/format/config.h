@@ -21,6 +21,7 @@
 #define CONFIG_RUNTIME_PATH_MAX 88
 #define CONFIG_LISTEN_MAX	64
 #define CONFIG_MAX_CONTAINERS	8192
+#define CONFIG_DEBUGGERS_MAX	16
 
 enum run_mode { MODE_ALLOCATE, MODE_GUARD, MODE_OBSERVE, MODE_NR };
 enum enforcement { ENFORCEMENT_OFF, ENFORCEMENT_AUDIT, ENFORCEMENT_ENFORCE, ENFORCEMENT_NR };
@@ -40,6 +41,12 @@ enum kubelet_enforcement { KUBELET_REPORT, KUBELET_REPAIR, KUBELET_ENFORCEMENT_N
 enum runtime_writes { RUNTIME_WRITES_REPAIR, RUNTIME_WRITES_DENY, RUNTIME_WRITES_NR };
 enum metrics_level { METRICS_NODE, METRICS_POD, METRICS_CONTAINER, METRICS_LEVEL_NR };
 
+/* Each from the root of the cgroups, with a slash at the beginning and none at the end. */
+struct cgroup_list {
+	uint32_t nr;
+	char paths[CONFIG_DEBUGGERS_MAX][CONFIG_PATH_MAX];
+};
+
 struct config {
 	enum run_mode mode;
 	/* All of it but `excluded`, which the machine tells. */
@@ -57,6 +64,8 @@ struct config {
 	struct {
 		enum enforcement guard[ASPECT_NR], strangers, irq_masks;
 		enum kubelet_enforcement kubelet;
+		/* Cgroups, there or not, from which containers' processes may be attached to. */
+		struct cgroup_list debuggers;
 	} enforcement;
 	enum host_tasks host_tasks;
 	enum partitions partitions;

@@ -53,6 +53,8 @@ extern const struct key_type config_word, config_flag, config_count;
 /* An absolute path; one that may be ""; ADDRESS:PORT or ""; "1h30m". */
 extern const struct key_type config_directory, config_optional_path, config_listen;
 extern const struct key_type config_duration;
+/* A struct cgroup_list whose members may be actors. */
+extern const struct key_type config_cgroups;
 /* config_policy.c: fields of the policy that have a form of their own. */
 extern const struct key_type config_reserved_cpus, config_reservation, config_cpu_options;
 extern const struct key_type config_align_options, config_reserved_memory, config_gates;

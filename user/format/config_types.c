@@ -5,6 +5,8 @@
  */
 #include "format/config_private.h"
 
+#include <pinfold/names.h>
+
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,6 +111,102 @@ static void emit_string(struct emitter *emitter, const struct config *config, co
 
 const struct key_type config_directory = {read_directory, emit_string};
 const struct key_type config_optional_path = {read_optional_path, emit_string};
+
+/* --- lists of cgroups ------------------------------------------------------------------------- */
+
+/* Not even an empty name. */
+static bool is_plain_name(const char *name, size_t len)
+{
+	return len && !(len == 1 && name[0] == '.') && !(len == 2 && !memcmp(name, "..", 2));
+}
+
+/*
+ * What keeps the cgroup from being an actor of the guard, and what to write instead; NULL = nothing.
+ * The limits are those of the kernel side.
+ */
+static const char *find_fault(const char *path)
+{
+	static const char form[] = "expected a path from the root of the cgroups, such as "
+				   "/system.slice/debug.service, without \".\", \"..\" and "
+				   "empty names";
+	uint32_t depth = 0;
+	size_t len = 0;
+
+	if (*path != '/')
+		return form;
+	while (*path == '/') {
+		len = strcspn(++path, "/");
+		if (!is_plain_name(path, len))
+			return form;
+		path += len;
+		depth++;
+	}
+	if (len >= ACTOR_NAME_MAX)
+		return "its name has more than 63 bytes; name a cgroup above it";
+	if (depth >= MANAGED_LEVELS_MAX)
+		return "it is deeper than 31 levels; name a cgroup above it";
+	return NULL;
+}
+
+static int read_cgroup(struct config_reader *reader, const struct yaml_value *value,
+		       const char *field, char *ret_path)
+{
+	char path[CONFIG_PATH_MAX], shown[FORMAT_SHOW_MAX];
+	int err = yaml_read_text(value, field, reader->error, path, sizeof(path));
+	const char *fault;
+
+	if (err)
+		return err;
+	fault = find_fault(path);
+	if (!fault && !strcmp(path, "/" PINFOLD_WORKLOAD_ROOT))
+		fault = "the containers are below it, so each container could attach to all "
+			"others; name a cgroup outside";
+	if (fault)
+		return yaml_refuse(value, field, reader->error, "invalid cgroup '%s': %s",
+				   format_show(path, strlen(path), shown, sizeof(shown)), fault);
+	memcpy(ret_path, path, strlen(path) + 1);
+	return 0;
+}
+
+static int read_cgroups(struct config_reader *reader, const struct yaml_value *value,
+			const char *field, const struct key *key)
+{
+	struct cgroup_list *list = member_of(reader, key);
+	char child_field[FORMAT_FIELD_MAX];
+	int err = yaml_read_list(value, field, reader->error);
+
+	if (err)
+		return err;
+	*list = (struct cgroup_list){0};
+	yaml_for_each(child, value)
+	{
+		if (list->nr == CONFIG_DEBUGGERS_MAX)
+			return yaml_refuse(child, field, reader->error,
+					   "more than %d cgroups; name one above several of them",
+					   CONFIG_DEBUGGERS_MAX);
+		format_field(child_field, "%s[%u]", field, list->nr);
+		err = read_cgroup(reader, child, child_field, list->paths[list->nr]);
+		if (err)
+			return err;
+		list->nr++;
+	}
+	return 0;
+}
+
+static void emit_cgroups(struct emitter *emitter, const struct config *config,
+			 const struct key *key)
+{
+	const struct cgroup_list *list = value_of(config, key);
+
+	emit_list(emitter, key->name);
+	for (uint32_t i = 0; i < list->nr; i++)
+		emit_text(emitter, NULL, list->paths[i]);
+	emit_close(emitter);
+}
+
+const struct key_type config_cgroups = {read_cgroups, emit_cgroups};
+
+/* --- addresses -------------------------------------------------------------------------------- */
 
 /* "127.0.0.1:9417", "[::1]:9417": numbers only, a name could mean another address tomorrow. */
 static bool is_listen_address(const char *text)
