@@ -59,9 +59,16 @@ event_says()
 	ask event show | rows "kind=$1" detail | grep -F -- "$2" || { show_events; return 1; }
 }
 
+# The page may be up to a second old: a count after a change needs `eventually counts`.
 metric()
 {
 	page /metrics | sed -n "s/^$1 //p"
+}
+
+# counts METRIC VALUE
+counts()
+{
+	same "$(metric "$1")" "$2"
 }
 
 # has_mode MODE: the attack has the outcome of that mode
