@@ -20,9 +20,11 @@
 #define FMODE_WRITE	     0x2
 #define MAY_WRITE	     0x2
 #define MAY_OPEN	     0x20
+#define PF_IO_WORKER	     0x00000010
 #define PF_KTHREAD	     0x00200000
 #define PF_NO_SETAFFINITY    0x04000000
 #define PTRACE_MODE_ATTACH   0x2
+#define PTRACE_MODE_READ_FS  0x9 /* PTRACE_MODE_READ_FSCREDS */
 #define CLONE_INTO_CGROUP    0x200000000ULL
 #define TASK_ON_RQ_MIGRATING 2
 #define EPERM		     1
@@ -96,6 +98,28 @@ static __always_inline bool find_written(const char **ret_bytes, __u64 *ret_nr)
 	*ret_bytes = (const char *)arch_call_argument_2(registers);
 	*ret_nr = arch_call_argument_3(registers);
 	return arch_call_number(registers) == ARCH_NR_WRITE;
+}
+
+/*
+ * Is the current task in process_madvise(2)? A worker of io_uring has the registers of whatever call made
+ * it, and io_uring has no such request. Task work that runs on the way out of the call is taken for it.
+ */
+static __always_inline bool is_advising(void)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+
+	if (current->flags & (PF_KTHREAD | PF_IO_WORKER))
+		return false;
+	return arch_call_number((void *)bpf_task_pt_regs(current)) == ARCH_NR_PROCESS_MADVISE;
+}
+
+/*
+ * Since 6.15, the release that renamed kernfs_node.parent, whoever has CAP_PERFMON may look at the memory
+ * of another process although a security module has refused it.
+ */
+static __always_inline bool may_look_if_refused(void)
+{
+	return bpf_core_field_exists(((struct kernfs_node___since_6_15 *)NULL)->__parent);
 }
 
 /* The mount that the system has in place of `mnt`, which is a part of it. */

@@ -77,6 +77,7 @@ struct guarded_operation {
 	__u32 class; /* enum file_class of a file, or 0 */
 	__u32 target_pid;
 	__u32 nr_below; /* cgroups below the target, of a file */
+	bool is_unheeded; /* root may go on although it is refused, so it is only recorded */
 	__u64 cgrp;	/* its address, of a file */
 	char name[FILE_NAME_LEN];
 };
@@ -189,6 +190,8 @@ static __noinline int judge(const struct guarded_operation *op)
 	/* also where nothing is denied, because the watch is told */
 	if (!(rights & op->right) && is_repetition(op))
 		mode = GUARD_OFF;
+	if (mode == GUARD_ENFORCE && op->is_unheeded)
+		mode = GUARD_AUDIT;
 	if (mode == GUARD_OFF || (rights & op->right) ||
 	    (op->right == RIGHT_CPUSET && (rights & RIGHT_CPUSET_FIRST) && is_first_write(op))) {
 		count_operation(op->hook, ACTION_ALLOW);

@@ -110,6 +110,8 @@ __noinline int judge_process(__u64 task, __u32 hook, __u32 aspect)
 	op.right = RIGHT_TASKS;
 	if (aspect == ASPECT_DEBUGGING && !is_agent)
 		op.right |= RIGHT_TRACE;
+	op.is_unheeded = hook == HOOK_PTRACE_ACCESS_CHECK && aspect == ASPECT_MEMORY_MOVES &&
+			 may_look_if_refused();
 	op.target_pid = BPF_CORE_READ((struct task_struct *)task, pid);
 	return !is_agent && is_inner_change(&op) ? 0 : judge(&op);
 }
@@ -147,14 +149,19 @@ static __always_inline int check_priority(struct task_struct *task, __u32 hook)
 /*
  * What the kernel permits only to those who may trace the process: ptrace(2) itself, access to
  * its memory, pidfd_getfd(2), /proc/PID/stack and others. To look at a process, as ps and
- * monitoring agents do all the time in /proc, takes PTRACE_MODE_READ and leaves after one
- * comparison. Runs with the target's alloc_lock held.
+ * monitoring agents do all the time in /proc, takes PTRACE_MODE_READ and is no business of the guard.
+ *
+ * process_madvise(2), which swaps the memory of another process out, takes the same mode as opening
+ * /proc/PID/maps, so the number of the system call tells the two apart. /proc/PID/stat, which everybody
+ * reads, takes another mode and leaves after two comparisons. Runs with the target's alloc_lock held.
  */
 static __always_inline int check_trace(struct task_struct *task, unsigned int mode)
 {
-	if (!(mode & PTRACE_MODE_ATTACH))
+	if (mode & PTRACE_MODE_ATTACH)
+		return check_process(task, HOOK_PTRACE_ACCESS_CHECK, ASPECT_DEBUGGING);
+	if (mode != PTRACE_MODE_READ_FS || !is_advising())
 		return 0;
-	return check_process(task, HOOK_PTRACE_ACCESS_CHECK, ASPECT_DEBUGGING);
+	return check_process(task, HOOK_PTRACE_ACCESS_CHECK, ASPECT_MEMORY_MOVES);
 }
 
 #endif

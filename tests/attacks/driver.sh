@@ -37,6 +37,19 @@ trim()
 	read -r TRIMMED <<<"$1" || :
 }
 
+# result_here RESULT: as a row states it, on this kernel
+result_here()
+{
+	local release
+
+	read -r _ _ release _ <<<"$1"
+	if [[ $1 == recorded* ]] && ! is_since "$release"; then
+		echo denied
+	else
+		echo "$1"
+	fi
+}
+
 read_table()
 {
 	local line fields id i
@@ -51,7 +64,7 @@ read_table()
 		id=${fields[0]}
 		ROWS+=("$id")
 		ACTOR[$id]=${fields[2]} ATTACKS[$id]=${fields[3]}
-		TARGET[$id]=${fields[4]} RESULT[$id]=${fields[5]}
+		TARGET[$id]=${fields[4]} RESULT[$id]=$(result_here "${fields[5]}")
 	done <"$TABLE"
 }
 
@@ -453,7 +466,8 @@ try_attack()
 	[[ $mode == off ]] || pause $PACE
 	case $mode,${RESULT[$id]} in
 	enforce,denied)
-		[[ $WORD == EPERM ]] || broken "$id" "$mode" "$*: $WORD"
+		# process_madvise(2) answers EACCES, whatever a security module says
+		[[ $WORD == EPERM || $1:$WORD == @(pageout|cold):EACCES ]] || broken "$id" "$mode" "$*: $WORD"
 		;;
 	*)
 		[[ $WORD == ok ]] || broken "$id" "$mode" "$*: ${WORD:-no answer}"
@@ -461,7 +475,7 @@ try_attack()
 	esac
 	case $mode,${RESULT[$id]} in
 	enforce,denied) ;;
-	off,* | audit,denied | *,open*)
+	off,* | audit,denied | *,recorded* | *,open*)
 		# a dead agent puts nothing back, the next one does
 		[[ $before == start_ready && $1 =~ ^(unlink|rename|unmount)$ ]] || undo "$@"
 		;;
@@ -510,9 +524,9 @@ try_row()
 	[[ $mode != enforce ]] || measure_again >/tmp/why || broken "$id" "$mode" "$(</tmp/why)"
 	[[ -n $pids ]] || broken "$id" "$mode" "the kernel has none of its files"
 	# without an agent, unmounting bpffs ends the programs and with them what they have recorded
-	if [[ $mode != off && ${RESULT[$id]} == denied &&
+	if [[ $mode != off && ${RESULT[$id]} == @(denied|recorded*) &&
 		$mode,${ATTACKS[$id]} != "audit,killed unmount"* ]]; then
-		[[ $mode == audit ]] && kind=audit || kind=deny
+		[[ $mode,${RESULT[$id]} == enforce,denied ]] && kind=deny || kind=audit
 		eventually is_recorded $kind "$pids" "$from" "$to" >/tmp/why ||
 			broken "$id" "$mode" "$(</tmp/why)"
 	fi
@@ -567,6 +581,7 @@ print_rows()
 		[[ ${ACTOR[$id]} != pid1 ]] && [[ ${1:-} == pid1 ]] && continue
 		[[ -n ${TRIED[$id]:-} ]] || broken "$id" enforce "it was not tried to its end"
 		case ${WHY[$id]:-},${RESULT[$id]} in
+		,recorded*) word="open, ${RESULT[$id]#recorded }" ;;
 		,open*) word="open, ${RESULT[$id]#open }" ;;
 		,*) word=held ;;
 		*) word=broken ;;

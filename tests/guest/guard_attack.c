@@ -373,15 +373,26 @@ static int attack_memory(char **args)
 	return answer(process_vm_readv(atoi(args[0]), &here, 1, &there, 1, 0) < 0);
 }
 
-/* Swap a page out, from outside; it may come back on another node. */
-static int attack_pageout(char **args)
+static int advise(const char *pid, int advice)
 {
-	struct iovec page = {address_of(args[0], "[stack]"), (size_t)sysconf(_SC_PAGESIZE)};
-	int pidfd = (int)syscall(SYS_pidfd_open, atoi(args[0]), 0);
+	struct iovec page = {address_of(pid, "[stack]"), (size_t)sysconf(_SC_PAGESIZE)};
+	int pidfd = (int)syscall(SYS_pidfd_open, atoi(pid), 0);
 
 	if (pidfd < 0)
 		return cannot("pidfd_open");
-	return answer(syscall(SYS_process_madvise, pidfd, &page, 1, MADV_PAGEOUT, 0) < 0);
+	return answer(syscall(SYS_process_madvise, pidfd, &page, 1, advice, 0) < 0);
+}
+
+/* Swap a page out, from outside; it may come back on another node. */
+static int attack_pageout(char **args)
+{
+	return advise(args[0], MADV_PAGEOUT);
+}
+
+/* The same page is the first to go when memory is short. */
+static int attack_cold(char **args)
+{
+	return advise(args[0], MADV_COLD);
 }
 
 /* Stop a process, and let it go on at once. */
@@ -636,6 +647,7 @@ static const struct {
 	{"trace", 1, attack_trace},
 	{"memory", 1, attack_memory},
 	{"pageout", 1, attack_pageout},
+	{"cold", 1, attack_cold},
 	{"stop", 1, attack_stop},
 	{"look", 1, attack_look},
 	{"mkdir", 1, attack_mkdir},
@@ -672,7 +684,7 @@ static int run_command(int nr_words, char **words)
 		"       linked inline|async clone3|affinity FILE TEXT | clone|mkdir|rmdir DIR | fork |\n"
 		"       pin PID CPU,CPU… | write-pin FILE TEXT CPU,CPU… | team CPU,CPU… |\n"
 		"       push-out DIR DIR TEXT PID CPU,CPU… |\n"
-		"       attr|migrate|page|nice|ioprio|limit|trace|memory|pageout|stop|look PID |\n"
+		"       attr|migrate|page|nice|ioprio|limit|trace|memory|stop|look PID | pageout|cold PID |\n"
 		"       flood DIR N | unlink FILE | rename FILE FILE |\n"
 		"       unmount|cover|bind-over|read-only|bind-read-only|remount|bind-remount DIR |\n"
 		"       bind-private-over|bind-read-only-slave DIR | bind-file-over FILE |\n"

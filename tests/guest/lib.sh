@@ -124,6 +124,15 @@ eventually()
 	until_true $LONG "$@"
 }
 
+# is_since RELEASE: is this kernel of that release or a newer one?
+is_since()
+{
+	local major minor
+
+	IFS=. read -r major minor _ <<<"$(uname -r)"
+	((major * 1000 + ${minor%%[!0-9]*} >= ${1%.*} * 1000 + ${1#*.}))
+}
+
 # busy_tasks: those that run or that no signal wakes, kernel threads too, and where in the kernel they are.
 busy_tasks()
 {

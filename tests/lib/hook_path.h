@@ -30,6 +30,7 @@
 #define HOOK_MAY_READ	 0x4
 #define HOOK_MAY_OPEN	 0x20
 #define HOOK_TRACE_READ	 0x1
+#define HOOK_TRACE_STAT	 0xd /* PTRACE_MODE_READ | PTRACE_MODE_NOAUDIT | PTRACE_MODE_FSCREDS */
 #define HOOK_CLONE_FILES 0x400
 
 /* A call that does not concern the guard. */
@@ -54,6 +55,7 @@ static const struct hook_case hook_cases[] = {
 	{"unlink", "an unlink", -1, 0, {2, 2}},
 	{"rename", "a rename", -1, 0, {4, 5}},
 	{"trace", "a look into /proc", 1, HOOK_TRACE_READ, {2, 2}},
+	{"trace", "a look at /proc/PID/stat", 1, HOOK_TRACE_STAT, {2, 2}},
 };
 
 #define NR_HOOK_CASES (sizeof(hook_cases) / sizeof(hook_cases[0]))

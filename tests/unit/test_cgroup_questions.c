@@ -230,6 +230,7 @@ static void cgroups_have_ids(void **state)
 	struct group_status status;
 	uint64_t id = 0, root_id = 0;
 
+	worker_pool_set_grace(groups->pool, TO_THE_END);
 	put_group("user.slice", "", "0-1\n", true);
 	assert_int_equal(port.id_of(port.self, "user.slice", &id), 0);
 	assert_int_equal(port.status(port.self, "user.slice", &status), 0);

@@ -33,6 +33,8 @@ static __always_inline void arch_order_loads(__u32 *word)
 
 /* The number of write(2). */
 #define ARCH_NR_WRITE 1
+/* The number of process_madvise(2). */
+#define ARCH_NR_PROCESS_MADVISE 440
 
 /*
  * What a task hands over with its system call. `registers` are those of bpf_task_pt_regs(); the
@@ -40,7 +42,8 @@ static __always_inline void arch_order_loads(__u32 *word)
  */
 static __always_inline __u64 arch_call_number(void *registers)
 {
-	return BPF_CORE_READ((struct pt_regs___amd64 *)registers, orig_ax);
+	/* without the bit that marks a call of the x32 ABI */
+	return BPF_CORE_READ((struct pt_regs___amd64 *)registers, orig_ax) & ~0x40000000ULL;
 }
 
 static __always_inline __u64 arch_call_argument_2(void *registers)

@@ -41,6 +41,8 @@ static __always_inline void arch_order_loads(__u32 *word)
 
 /* The number of write(2). */
 #define ARCH_NR_WRITE 64
+/* The number of process_madvise(2). */
+#define ARCH_NR_PROCESS_MADVISE 440
 
 /*
  * What a task hands over with its system call. `registers` are those of bpf_task_pt_regs(); the
