@@ -304,7 +304,8 @@ class Planter:
             self.conditions(index)
         elif token.text == 'return':
             self.answer(index)
-        elif token.text == '?':
+        # the condition of a ?: b is a value as well, which may be any number or a pointer
+        elif token.text == '?' and self.tokens[index + 1].text != ':':
             self.negate(self.edge(index, -1, {',', '?', ':', ';', 'return'} | ASSIGN), index - 1)
         elif token.kind == 'number':
             self.number(index)
