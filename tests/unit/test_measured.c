@@ -127,18 +127,22 @@ static void the_newest_instance_of_a_container_counts(void **state)
 
 static void containers_of_several_pods_follow_their_pods(void **state)
 {
-	static const char *const paths[] = {"kubepods",	       "kubepods/poda", "kubepods/poda/1",
-					    "kubepods/poda/3", "kubepods/podb", "kubepods/podb/2",
-					    "other",	       "other/podc",	"other/podc/4"};
-	static const enum group_role roles[] = {GROUP_ROOT,	 GROUP_POD, GROUP_CONTAINER,
-						GROUP_CONTAINER, GROUP_POD, GROUP_CONTAINER,
-						GROUP_ROOT,	 GROUP_POD, GROUP_CONTAINER};
+	static const char *const paths[] = {"kubepods",	       "kubepods/poda",	 "kubepods/poda/1",
+					    "kubepods/poda/3", "kubepods/podb",	 "kubepods/podb/2",
+					    "other",	       "other/podc",	 "other/podc/4",
+					    "kubepods/podd",   "kubepods/podd/5"};
+	static const enum group_role roles[] = {GROUP_ROOT,	 GROUP_POD,	 GROUP_CONTAINER,
+						GROUP_CONTAINER, GROUP_POD,	 GROUP_CONTAINER,
+						GROUP_ROOT,	 GROUP_POD,	 GROUP_CONTAINER,
+						GROUP_POD,	 GROUP_CONTAINER};
 	const struct measured_groups *measured = &controller->measured;
 
 	create("a", "main", "1", "kubepods/poda/1");
 	create("b", "main", "2", "kubepods/podb/2");
 	create("a", "side", "3", "kubepods/poda/3");
 	create("c", "main", "4", "other/podc/4");
+	/* Its root is there already, though not that of the pod before. */
+	create("d", "main", "5", "kubepods/podd/5");
 	assert_int_equal(measured->tree.nr_groups, measured->nr_own + ARRAY_SIZE(paths));
 	for (uint32_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		const struct group *group = &measured->tree.groups[measured->nr_own + i];
@@ -186,23 +190,27 @@ static void a_cgroup_in_our_tree_too_deep_or_without_a_pod_is_left_alone(void **
 
 	for (int i = 0; i < 30; i++)
 		text_copy(deep + strlen(deep), sizeof(deep) - strlen(deep), "/d");
-	create("a", "main", "1", "pinfold.slice/podx/y");
-	create("b", "main", "2", "pinfold.slice");
-	create("c", "main", "3", "alone");
-	create("d", "main", "4", NULL);
+	create_with("a", "main", "1", "pinfold.slice/podx/y", 100);
+	create_with("b", "main", "2", "pinfold.slice", 100);
+	create_with("c", "main", "3", "alone", 100);
+	create_with("d", "main", "4", NULL, 100);
 	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own);
-	create("e", "main", "5", deep);
+	create_with("e", "main", "5", deep, 100);
 	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 3);
-	text_copy(deep + strlen(deep), sizeof(deep) - strlen(deep), "/d");
-	create("f", "main", "6", deep);
+	/* One level more, and in no cgroup of the pod before. */
+	text_copy(deep + strlen(deep) - 1, sizeof(deep) - strlen(deep) + 1, "e/e");
+	create_with("f", "main", "6", deep, 100);
 	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 3);
 	/* Another name that begins the same is nobody's. */
-	create("g", "main", "7", "pinfold.slices/podg/7");
+	create_with("g", "main", "7", "pinfold.slices/podg/7", 100);
 	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 6);
 	/* A pod that would be its own root, and one that shares its cgroup with another. */
-	create("h", "main", "8", "k8s.io/8");
-	create("i", "main", "9", "pinfold.slices/podg/9");
+	create_with("h", "main", "8", "k8s.io/8", 100);
+	create_with("i", "main", "9", "pinfold.slices/podg/9", 100);
 	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 6);
+	/* They do not keep others from being measured. */
+	create_with("j", "main", "10", "pinfold.slices/podj/10", 100);
+	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 8);
 }
 
 /* The guard's policy is whole without it; the reading is repeated. */

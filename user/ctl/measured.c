@@ -75,7 +75,7 @@ static int by_container(const void *left, const void *right)
 	return order ? order : (a->serial < b->serial) - (a->serial > b->serial);
 }
 
-/* The first row of the pod; nr = it has none. */
+/* The first row of the pod if it has any, otherwise where it would be. */
 static uint32_t find_pod(const struct runtime_row *const *rows, uint32_t nr, const char *uid)
 {
 	uint32_t low = 0, high = nr;
@@ -88,7 +88,7 @@ static uint32_t find_pod(const struct runtime_row *const *rows, uint32_t nr, con
 		else
 			high = middle;
 	}
-	return low < nr && !strcmp(rows[low]->uid, uid) ? low : nr;
+	return low;
 }
 
 /*
