@@ -164,6 +164,7 @@ static void a_pod_of_the_shared_pool_is_not_isolated(void **state)
 	assert_string_equal(state_of(A), "");
 	assert_string_equal(state_of(POD_A), "");
 	assert_int_equal(nr_findings(controller, "tier1i_not_in_use", "uses the shared pool"), 1);
+	assert_true(node_has(controller, "give each container of the pod whole CPUs"));
 	expect_ready(true, NULL);
 	scan(controller, NULL, 0);
 	look_later();
@@ -234,10 +235,43 @@ static void a_partition_that_became_invalid_is_said(void **state)
 	strcpy(state_of(A), "isolated invalid (Cpu list in cpuset.cpus not exclusive)");
 	look_later();
 	expect_tiers("0 1");
-	assert_int_equal(nr_findings(controller, "tier1i_not_held", "not exclusive"), 1);
+	assert_int_equal(nr_findings(controller, "tier1i_not_held",
+				     "cpuset.cpus.partition has 'isolated invalid (Cpu list in "
+				     "cpuset.cpus not exclusive)'"),
+			 1);
 	strcpy(state_of(A), "isolated");
 	look_later();
 	expect_isolated();
+}
+
+static void reload(void)
+{
+	char error[256] = "";
+
+	assert_int_equal(controller_reload(controller, &policy, &options, error, sizeof(error)), 0);
+	look_later();
+}
+
+/* Nobody misses what nobody wants. */
+static void what_was_given_up_is_no_finding(void **state)
+{
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
+	start(1);
+	expect_isolated();
+	strcpy(state_of(A), "isolated invalid (x)");
+	look_later();
+	assert_int_equal(nr_findings(controller, "tier1i_not_held", ""), 1);
+	config.partitions = PARTITIONS_AUTO;
+	reload();
+	expect_tiers("0 1");
+	assert_int_equal(nr_findings(controller, "tier1i_not_held", ""), 0);
+	config.partitions = PARTITIONS_ISOLATED;
+	strcpy(state_of(A), "isolated");
+	reload();
+	expect_isolated();
+	config.partitions = PARTITIONS_AUTO;
+	reload();
+	expect_tiers("0 1");
 }
 
 static void nothing_is_isolated_below_a_root_that_is_refused(void **state)
@@ -358,6 +392,7 @@ static void while_a_cpu_is_offline_the_container_is_a_member(void **state)
 	controller_wake(controller);
 	assert_string_equal(state_of(A), "member");
 	assert_int_equal(nr_findings(controller, "tier1i_not_in_use", "offline"), 1);
+	assert_true(node_has(controller, "bring the CPUs online"));
 	tell_online(controller, "0-15");
 	controller_wake(controller);
 	expect_isolated();
@@ -377,6 +412,7 @@ int main(void)
 		TEST(what_is_still_being_isolated_is_no_finding),
 		TEST(what_the_kernel_refuses_is_said_and_tried_again),
 		TEST(a_partition_that_became_invalid_is_said),
+		TEST(what_was_given_up_is_no_finding),
 		TEST(nothing_is_isolated_below_a_root_that_is_refused),
 		TEST(the_root_waits_for_the_end_of_nested_partitions),
 		TEST(an_audit_leaves_the_partition_alone),

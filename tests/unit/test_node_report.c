@@ -95,7 +95,8 @@ static void an_invalid_partition_is_not_a_tier(void **state)
 	controller_wake(controller);
 	expect_node(controller, "tiers", "0 2");
 	assert_int_equal(nr_findings(controller, "tier1_not_held",
-				     "'root invalid (Cpu list in cpuset.cpus not exclusive)'"),
+				     "cpuset.cpus.partition has 'root invalid (Cpu list in "
+				     "cpuset.cpus not exclusive)'"),
 			 1);
 	partition_invalid = false;
 	controller_wake(controller);
@@ -121,6 +122,25 @@ static void an_unknown_partition_keeps_its_last_state(void **state)
 	controller_wake(controller);
 	expect_node(controller, "tiers", "0 2");
 	assert_int_equal(nr_findings(controller, "tier1_not_held", "not exclusive"), 1);
+	controller_free(controller);
+}
+
+/* Whatever it was before: nobody can say that it protects anybody. */
+static void a_partition_that_cannot_be_read_is_not_a_tier(void **state)
+{
+	struct controller *controller = start_node(&fake_side_port);
+
+	expect_node(controller, "tiers", "0 1 2");
+	unknown_path = "pinfold.slice";
+	unknown_error = -EIO;
+	controller_wake(controller);
+	expect_node(controller, "tiers", "0 2");
+	assert_int_equal(nr_findings(controller, "tier1_not_held",
+				     "cpuset.cpus.partition cannot be read: 'Input/output error'"),
+			 1);
+	unknown_path = NULL;
+	controller_wake(controller);
+	expect_node(controller, "tiers", "0 1 2");
 	controller_free(controller);
 }
 
@@ -533,6 +553,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_bpf_there_is_no_guard, set_up_node,
 						tear_down),
 		cmocka_unit_test_setup_teardown(an_unknown_partition_keeps_its_last_state,
+						set_up_node, tear_down),
+		cmocka_unit_test_setup_teardown(a_partition_that_cannot_be_read_is_not_a_tier,
 						set_up_node, tear_down),
 		cmocka_unit_test_setup_teardown(an_invalid_partition_is_not_a_tier, set_up_node,
 						tear_down),
