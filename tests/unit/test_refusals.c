@@ -117,6 +117,8 @@ static void a_wrong_document_is_a_refusal(void **state)
 	expect_refusal(controller, 0, "name", "a");
 	expect_refusal(controller, 0, "reason", "InvalidPod");
 	expect_refusal(controller, 0, "uid", "null");
+	expect_refusal(controller, 0, "wanted", "null");
+	expect_refusal(controller, 0, "available", "null");
 	expect_refusal(controller, 1, "name", "null");
 	expect_refusal(controller, 1, "line", "9");
 	scan(controller, pods, 1);
@@ -199,6 +201,37 @@ static void the_same_refusal_is_told_once(void **state)
 	assert_int_equal(nr_rows(controller, "event"), nr);
 	controller_free(controller);
 	free_pods(pods, 2);
+}
+
+/* The admitted pod is found as it was, which withdraws nothing that somebody else asks for. */
+static void another_document_of_an_admitted_pods_name_is_refused_once(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
+				   fake_pod("a", "exclusive", 99000, true),
+				   fake_pod("a", "exclusive", 99000, true)};
+	const struct source_pod others[] = {
+		{.spec = pods[1], .file = "pods.yaml", .line = 2, .name = ""},
+		{.spec = pods[2], .file = "more.yaml", .line = 1, .name = ""},
+		{.file = "more.yaml", .line = 1, .error = "line 1: no", .name = "default/a"},
+	};
+
+	snprintf(pods[1]->uid, sizeof(pods[1]->uid), "uid-other");
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		const struct source_pod both[] = {
+			{.spec = pods[0], .file = "pods.yaml", .line = 1, .name = ""}, others[i]};
+		struct controller *controller = start_controller();
+		const struct source_sink *sink = controller_source_sink(controller);
+		size_t nr;
+
+		sink->scanned(sink->self, both, 2, true);
+		nr = nr_rows(controller, "event");
+		sink->scanned(sink->self, both, 2, true);
+		assert_int_equal(nr_rows(controller, "event"), nr);
+		assert_int_equal(nr_rows(controller, "refusal"), 1);
+		assert_int_equal(nr_rows(controller, "pod"), 1);
+		controller_free(controller);
+	}
+	free_pods(pods, ARRAY_SIZE(pods));
 }
 
 /* The answer is the same, but what is tried again is what the document says now. */
@@ -345,6 +378,9 @@ int main(void)
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(documents_of_two_files_are_two, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_same_refusal_is_told_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			another_document_of_an_admitted_pods_name_is_refused_once, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(a_changed_document_is_tried_as_it_is_now, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_flood_of_refusals_is_counted, set_up, tear_down),

@@ -58,6 +58,8 @@ static void a_container_is_admitted_once(void **state)
 				  "assignment_type=\"node_exclusive\"} 1\n");
 	expect_metric(controller, "\npinfold_container_assignments_total{resource_name=\"cpu\","
 				  "assignment_type=\"node_shared\"} 1\n");
+	expect_metric(controller, "\nresource_manager_allocations_total{resource_name=\"cpu\","
+				  "source=\"node\"} 1\n");
 	controller_free(controller);
 }
 
