@@ -100,20 +100,42 @@ static void a_bubble_survives_a_restart(void **state)
 /* Without a state file it is made of what the runtime has recorded. */
 static void a_bubble_is_adopted(void **state)
 {
+	const struct pod_spec other = pod_of("w", QOS_BURSTABLE);
+	const struct container_spec web = container_of("web", 500);
 	struct report reports[2];
 	struct controller *controller = start();
-	struct runtime_container containers[2];
+	struct runtime_pod pods[2];
+	struct runtime_container containers[3];
 
 	put_container("excl-1", "9-10");
 	put_container("mesh-1", "11-12");
+	put_container("burst-1", "13");
 	fill_report(&reports[0], "db", "excl-1", 2000, "9-10");
 	fill_report(&reports[1], "mesh", "mesh-1", 0, "11-12");
+	pods[0] = reports[0].sandbox;
+	pods[1] = (struct runtime_pod){.id = "w", .spec = &other};
 	containers[0] = reports[0].container;
 	containers[1] = reports[1].container;
-	synchronize(controller, &reports[0].sandbox, 1, containers, 2);
+	/* What another pod's container has is no part of it. */
+	containers[2] = (struct runtime_container){
+		.id = "burst-1", .pod = &pods[1], .spec = &web, .cpus = "13"};
+	synchronize(controller, pods, 2, containers, 3);
 	assert_string_equal(pod_member(controller, "a", "held"), "9-12");
 	assert_string_equal(cpus_at("excl-1"), "9-10");
 	assert_string_equal(cpus_at("mesh-1"), "11-12");
+	controller_free(controller);
+}
+
+static void a_bubble_that_one_container_shares_is_adopted(void **state)
+{
+	struct report report;
+	struct controller *controller = start();
+
+	put_container("mesh-1", "9-12");
+	fill_report(&report, "mesh", "mesh-1", 0, "9-12");
+	synchronize(controller, &report.sandbox, 1, &report.container, 1);
+	assert_string_equal(pod_member(controller, "a", "held"), "9-12");
+	assert_string_equal(cpus_at("mesh-1"), "9-12");
 	controller_free(controller);
 }
 
@@ -203,6 +225,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_bubble_survives_a_restart, set_up_scope,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_bubble_is_adopted, set_up_scope, tear_down),
+		cmocka_unit_test_setup_teardown(a_bubble_that_one_container_shares_is_adopted,
+						set_up_scope, tear_down),
 		cmocka_unit_test_setup_teardown(a_refused_container_is_no_part_of_the_bubble,
 						set_up_scope, tear_down),
 		cmocka_unit_test_setup_teardown(who_is_created_without_a_cpu_online_shares,
