@@ -640,6 +640,33 @@ static void pods_of_a_source_that_was_removed_are_told(void **state)
 	controller_free(controller);
 }
 
+/* What a source will name, or say is gone, is not taken for ended. */
+static void a_reboot_leaves_pods_whose_source_is_set(void **state)
+{
+	struct pod_spec *manifest = manifest_pod("m", 4000);
+	struct controller *controller;
+
+	snprintf(config.sources.nri, sizeof(config.sources.nri), "/run/nri.sock");
+	controller = start();
+	scan(controller, &manifest, 1);
+	create(controller, "a", "main", "excl-1", 2000);
+	controller_free(controller);
+	scene_boot_id = "the next one";
+	controller = start_controller();
+	scene_boot_id = "boot";
+	assert_string_equal(pod_member(controller, "m", "held"), "2-5");
+	assert_string_equal(pod_member(controller, "a", "held"), "6-7");
+	controller_free(controller);
+	*config.sources.nri = '\0';
+	scene_boot_id = "the one after it";
+	controller = start_controller();
+	scene_boot_id = "boot";
+	assert_string_equal(pod_member(controller, "m", "held"), "2-5");
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_free(controller);
+	pod_spec_free(manifest);
+}
+
 /* The node may have no manifests at all. */
 static void pods_need_the_runtime_to_be_ready(void **state)
 {
@@ -703,6 +730,7 @@ int main(void)
 		TEST(a_lost_answer_is_made_good),
 		TEST(the_workload_root_is_not_a_partition),
 		TEST(pods_of_a_source_that_was_removed_are_told),
+		TEST(a_reboot_leaves_pods_whose_source_is_set),
 		TEST(pods_need_the_runtime_to_be_ready),
 		TEST(offline_cpus_are_left_out),
 	};
