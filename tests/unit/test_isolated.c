@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: ctl kubelet format core lib
 /* Tier 1i: when containers are isolated, what the kernel may refuse, and who says so. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -136,6 +137,24 @@ static void it_needs_tier_1(void **state)
 	expect_ready(true, NULL);
 }
 
+static void make_both_exclusive(void)
+{
+	pod_spec_free(pods[1]);
+	pods[1] = fake_pod("b", "web", 4000, true);
+}
+
+/* Cgroups are seen in the order in which they were made, which need not be that of their names. */
+static void each_is_found_in_whatever_order_they_are_seen(void **state)
+{
+	make_both_exclusive();
+	controller = start_node(NULL);
+	scan(controller, pods + 1, 1);
+	scan(controller, pods, 2);
+	assert_string_equal(fake_at(1)->path, ROOT "/poduid-b");
+	look_later();
+	expect_isolated();
+}
+
 /* One more container, of the shared pool. */
 static void add_side(struct pod_spec *pod)
 {
@@ -148,12 +167,6 @@ static void add_side(struct pod_spec *pod)
 	free(pod->containers);
 	pod->containers = both;
 	pod->nr_containers = 2;
-}
-
-static void make_both_exclusive(void)
-{
-	pod_spec_free(pods[1]);
-	pods[1] = fake_pod("b", "web", 4000, true);
 }
 
 /* The pod's partition would take the shared pool's CPUs from all others. */
@@ -220,8 +233,21 @@ static void what_the_kernel_refuses_is_said_and_tried_again(void **state)
 	assert_string_equal(state_of(POD_A), "root");
 	expect_tiers("0 1");
 	expect_ready(false, "pod default/a is not enforced");
-	assert_int_equal(nr_findings(controller, "tier1i_not_held", ""), 1);
+	assert_int_equal(nr_findings(controller, "tier1i_not_held", "Input/output error"), 1);
 	refused_path = NULL;
+	look_later();
+	expect_isolated();
+}
+
+static void a_container_without_a_cgroup_is_not_isolated(void **state)
+{
+	fake->create_error = -EIO;
+	snprintf(fake->apply_path, sizeof(fake->apply_path), "%s", A);
+	start(1);
+	assert_null(fake_find(A));
+	expect_tiers("0 1");
+	assert_int_equal(nr_findings(controller, "tier1i_not_held", A ": injected"), 1);
+	fake->create_error = 0;
 	look_later();
 	expect_isolated();
 }
@@ -240,6 +266,26 @@ static void a_partition_that_became_invalid_is_said(void **state)
 				     "cpuset.cpus not exclusive)'"),
 			 1);
 	strcpy(state_of(A), "isolated");
+	look_later();
+	expect_isolated();
+}
+
+/* The root is repaired first, and its partition is valid meanwhile. */
+static void a_partition_that_waits_for_the_root_is_said(void **state)
+{
+	start(0);
+	fake->apply_error = -EIO;
+	snprintf(fake->apply_path, sizeof(fake->apply_path), "%s", ROOT);
+	strcpy(fake_find(ROOT)->files[GROUP_CPUSET_CPUS], "2-14");
+	scan(controller, pods, 1);
+	assert_string_equal(state_of(A), "");
+	assert_int_equal(nr_findings(controller, "tier1_not_held", ""), 0);
+	assert_int_equal(nr_findings(controller, "tier1i_not_held",
+				     "the CPUs of " A
+				     " are not isolated: cpuset.cpus.partition is missing"),
+			 1);
+	expect_tiers("0 1");
+	fake->apply_error = 0;
 	look_later();
 	expect_isolated();
 }
@@ -289,6 +335,21 @@ static void nothing_is_isolated_below_a_root_that_is_refused(void **state)
 	look_later();
 	look_later();
 	expect_isolated();
+}
+
+/* What was told before its reason was known is withdrawn. */
+static void only_the_root_is_told_once_it_is_no_partition_any_more(void **state)
+{
+	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
+	start(1);
+	strcpy(state_of(A), "isolated invalid (x)");
+	look_later();
+	assert_int_equal(nr_findings(controller, "tier1i_not_held", ""), 1);
+	partition_invalid = true;
+	look_later();
+	assert_int_equal(nr_findings(controller, "tier1_not_held", "root invalid"), 1);
+	assert_int_equal(nr_findings(controller, "tier1i_not_held", ""), 0);
+	expect_tiers("0");
 }
 
 /* Some kernels would give the container the CPUs of others. */
@@ -404,6 +465,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(exclusive_containers_are_isolated),
+		TEST(each_is_found_in_whatever_order_they_are_seen),
 		TEST(without_the_option_they_are_not),
 		TEST(it_needs_tier_1),
 		TEST(a_pod_of_the_shared_pool_is_not_isolated),
@@ -411,9 +473,12 @@ int main(void)
 		TEST(all_that_cannot_be_isolated_are_counted),
 		TEST(what_is_still_being_isolated_is_no_finding),
 		TEST(what_the_kernel_refuses_is_said_and_tried_again),
+		TEST(a_container_without_a_cgroup_is_not_isolated),
 		TEST(a_partition_that_became_invalid_is_said),
+		TEST(a_partition_that_waits_for_the_root_is_said),
 		TEST(what_was_given_up_is_no_finding),
 		TEST(nothing_is_isolated_below_a_root_that_is_refused),
+		TEST(only_the_root_is_told_once_it_is_no_partition_any_more),
 		TEST(the_root_waits_for_the_end_of_nested_partitions),
 		TEST(an_audit_leaves_the_partition_alone),
 		TEST(a_frozen_container_is_resized_as_any_other),
