@@ -125,6 +125,54 @@ static void the_newest_instance_of_a_container_counts(void **state)
 	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 3);
 }
 
+/* The last row takes the place of one that is dropped. */
+static void the_newest_instance_counts_in_whatever_order_they_are_kept(void **state)
+{
+	const struct runtime_sink *sink = controller_runtime_sink(controller);
+
+	make_pod_a();
+	for (int i = 2; i < 5; i++) {
+		char id[16], path[64];
+
+		snprintf(id, sizeof(id), "%d", i);
+		snprintf(path, sizeof(path), "kubepods/poda/%d", i);
+		make_cgroup(path);
+		create("a", "main", id, path);
+	}
+	sink->removed(sink->self, "1");
+	assert_string_equal(controller->runtimes.rows[0].id, "4");
+	create("b", "main", "5", "kubepods/podb/5");
+	assert_counted("kubepods/poda/4", true);
+	assert_null(published("kubepods/poda/2"));
+	assert_null(published("kubepods/poda/3"));
+}
+
+/* More than a pod may have: it shares, and nobody knows what it was to have. */
+static void a_container_without_a_grant_is_not_measured(void **state)
+{
+	char name[16], path[64];
+
+	config.runtime_refusals = RUNTIME_REFUSALS_SHARE;
+	for (int i = 0; i <= POD_MAX_CONTAINERS; i++) {
+		snprintf(name, sizeof(name), "c%d", i);
+		snprintf(path, sizeof(path), "kubepods/poda/%d", i);
+		create_with("a", name, name, path, 100);
+	}
+	assert_int_equal(controller->runtimes.nr_rows, POD_MAX_CONTAINERS + 1);
+	/* With their pod and its root. */
+	assert_int_equal(controller->measured.tree.nr_groups,
+			 controller->measured.nr_own + 2 + POD_MAX_CONTAINERS);
+}
+
+static void what_is_measured_is_not_tried_again(void **state)
+{
+	make_pod_a();
+	fake->wake_ns = 0;
+	controller_wake(controller);
+	assert_counted("kubepods/poda/1", true);
+	assert_int_equal(fake->wake_ns, 0);
+}
+
 static void containers_of_several_pods_follow_their_pods(void **state)
 {
 	static const char *const paths[] = {"kubepods",	       "kubepods/poda",	 "kubepods/poda/1",
@@ -328,6 +376,11 @@ int main(void)
 			it_is_counted_from_the_second_in_which_its_cgroup_appears, start, stop),
 		cmocka_unit_test_setup_teardown(the_newest_instance_of_a_container_counts, start,
 						stop),
+		cmocka_unit_test_setup_teardown(
+			the_newest_instance_counts_in_whatever_order_they_are_kept, start, stop),
+		cmocka_unit_test_setup_teardown(a_container_without_a_grant_is_not_measured, start,
+						stop),
+		cmocka_unit_test_setup_teardown(what_is_measured_is_not_tried_again, start, stop),
 		cmocka_unit_test_setup_teardown(containers_of_several_pods_follow_their_pods, start,
 						stop),
 		cmocka_unit_test_setup_teardown(own_groups_have_their_lists_and_no_other_file,
