@@ -45,6 +45,19 @@ static int write_down(void *self, uint32_t request, const struct runtime_answer 
 }
 
 static const struct runtime_port recorder = {.answer = write_down};
+/* What a container has is found in its cgroup: nothing is recorded, and nothing can be denied. */
+static const struct runtime_port finder = {.answer = write_down, .cannot_refuse = true};
+
+static char asked_again[256]; /* "ID " for each */
+
+static void note_question(void *self, const char *container_id)
+{
+	const size_t len = strlen(asked_again);
+
+	snprintf(asked_again + len, sizeof(asked_again) - len, "%s ", container_id);
+}
+
+static const struct runtime_port asking = {.answer = write_down, .ask_again = note_question};
 
 static struct controller *start_recorded(void)
 {
@@ -479,6 +492,118 @@ static void who_had_to_share_is_decided_again_in_a_new_session(void **state)
 	controller_free(controller);
 }
 
+/* What is recorded was told once. What is found may be what all share, as many as it asks for by chance. */
+static void found_cpus_are_kept_if_no_other_pod_has_them(void **state)
+{
+	static const struct {
+		const struct runtime_port *port;
+		const char *of_pod, *of_other, *granted;
+	} rows[] = {
+		{&recorder, "12-15", "8-11", "8-11"}, {&recorder, "8-15", "8-15", "8-11"},
+		{&finder, "12-15", "2-7", "8-11"},    {&finder, "12-15", "8-15", "2-5"},
+		{&finder, "8-15", "12-15", "8-11"},   {&finder, "12-15", "11", "2-5"},
+		{&finder, "12-15", "", "8-11"},	      {NULL, "8-15", "8-15", "8-11"},
+	};
+	const struct pod_spec a = pod_of("a", QOS_GUARANTEED), b = pod_of("b", QOS_BURSTABLE);
+	const struct container_spec whole = container_of("main", 4000),
+				    side = container_of("side", 500);
+	const struct runtime_pod pods[] = {{.id = "a", .spec = &a}, {.id = "b", .spec = &b}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		for (int is_last = 0; is_last < 2; is_last++) {
+			struct runtime_container found_ones[] = {
+				found("other", &pods[1], &side, rows[i].of_other),
+				found("side", &pods[0], &side, rows[i].of_pod),
+				found("excl-1", &pods[0], &whole, "8-11"),
+			};
+			struct controller *controller;
+
+			if (is_last) {
+				const struct runtime_container first = found_ones[0];
+
+				found_ones[0] = found_ones[2];
+				found_ones[2] = first;
+			}
+			nr_answers = 0;
+			scene_runtime = rows[i].port;
+			controller = start_controller();
+			synchronize(controller, pods, 2, found_ones, 3);
+			assert_string_equal(pod_member(controller, "a", "held"), rows[i].granted);
+			controller_free(controller);
+			fake_world_clear();
+			fake_world_make();
+		}
+	scene_runtime = NULL;
+}
+
+/* When CPUs are released, those are asked about again that a session has left with fewer than they want. */
+static void who_got_less_in_a_session_is_asked_about_again(void **state)
+{
+	const struct pod_spec a = pod_of("a", QOS_GUARANTEED), b = pod_of("b", QOS_GUARANTEED),
+			      d = pod_of("d", QOS_GUARANTEED);
+	struct pod_spec as_a_whole = pod_of("e", QOS_GUARANTEED), others = pod_of("m", 0);
+	const struct container_spec two = container_of("main", 2000),
+				    four = container_of("main", 4000),
+				    many = container_of("main", 14000),
+				    web = container_of("web", 500);
+	const struct runtime_pod pods[] = {{.id = "a", .spec = &a},
+					   {.id = "b", .spec = &b},
+					   {.id = "d", .spec = &d},
+					   {.id = "e", .spec = &as_a_whole},
+					   {.id = "m", .spec = &others}};
+	const struct runtime_container rows[] = {
+		found("excl-same", &pods[0], &two, "2-3"),
+		found("excl-larger", &pods[1], &four, "4-5"),
+		found("excl-short", &pods[2], &many, "6-7"),
+		found("excl-whole", &pods[3], &two, "8-9"),
+		found("of-manifest", &pods[4], &web, "10-15"),
+	};
+	struct pod_spec *manifest = manifest_pod("m", 500);
+	struct controller *controller;
+
+	nr_answers = 0;
+	*asked_again = '\0';
+	scene_runtime = &asking;
+	controller = start_controller();
+	synchronize(controller, NULL, 0, NULL, 0);
+	scan(controller, &manifest, 1);
+	ask(controller, 1, "a", "excl-same", 2000);
+	ask(controller, 2, "b", "excl-larger", 2000);
+	ask(controller, 3, "d", "excl-short", 2000);
+	ask(controller, 4, "e", "excl-whole", 2000);
+	ask(controller, 5, "f", "excl-gone", 2000);
+	as_a_whole.has_pod_resources = true;
+	as_a_whole.request = as_a_whole.limit = four.request;
+	synchronize(controller, pods, 5, rows, 5);
+	assert_string_equal(pod_member(controller, "b", "held"), "4-5,10-11");
+	assert_string_equal(pod_member(controller, "d", "held"), "6-7");
+	assert_string_equal(pod_member(controller, "e", "held"), "8-9");
+	*asked_again = '\0';
+	sink_of(controller)->pod_stopped(controller, "a");
+	assert_string_equal(asked_again, "excl-short ");
+	controller_free(controller);
+	pod_spec_free(manifest);
+}
+
+/* It keeps what it has, whatever that is: nothing was recorded, so it did not share for this reason. */
+static void who_is_met_while_its_cpus_are_offline_is_told_nothing(void **state)
+{
+	const struct pod_spec pod = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	const struct runtime_container row = found("excl-1", &sandbox, &spec, "");
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "a", "excl-1", 4000);
+	tell_online(controller, "0-1,6-15");
+	synchronize(controller, &sandbox, 1, &row, 1);
+	assert_string_equal(answers[1].changes, "");
+	tell_online(controller, "0-15");
+	sink_of(controller)->stopped(controller, 2, "none");
+	expect_answer(2, 2, "", "excl-1=2-5 ");
+	controller_free(controller);
+}
+
 /* They shrink like others, and their CPUs are recorded like those of others. */
 static void invalid_containers_share(void **state)
 {
@@ -647,6 +772,9 @@ int main(void)
 		TEST(each_container_of_a_session_is_decided),
 		TEST(without_its_cpus_a_resized_container_is_decided_again),
 		TEST(who_had_to_share_is_decided_again_in_a_new_session),
+		TEST(found_cpus_are_kept_if_no_other_pod_has_them),
+		TEST(who_got_less_in_a_session_is_asked_about_again),
+		TEST(who_is_met_while_its_cpus_are_offline_is_told_nothing),
 		TEST(invalid_containers_share),
 		TEST(what_a_session_does_not_list_has_ended),
 		TEST(a_session_is_saved_in_its_last_state),

@@ -139,6 +139,33 @@ static void a_bubble_that_one_container_shares_is_adopted(void **state)
 	controller_free(controller);
 }
 
+/* It does not ask for so many, so they are not found by chance, whoever else has some of them. */
+static void a_bubble_that_another_pod_overlaps_is_adopted(void **state)
+{
+	static const struct runtime_port finder = {.answer = take_answer, .cannot_refuse = true};
+	const struct pod_spec other = pod_of("w", QOS_BURSTABLE);
+	const struct container_spec web = container_of("web", 500);
+	struct runtime_container containers[2];
+	struct runtime_pod pods[2];
+	struct report report;
+	struct controller *controller = start();
+
+	controller->ports.runtime = &finder;
+	put_container("mesh-1", "9-12");
+	put_container("burst-1", "11-15");
+	fill_report(&report, "mesh", "mesh-1", 0, "9-12");
+	pods[0] = report.sandbox;
+	pods[1] = (struct runtime_pod){.id = "w", .spec = &other};
+	containers[0] = report.container;
+	containers[1] = (struct runtime_container){
+		.id = "burst-1", .pod = &pods[1], .spec = &web, .cpus = "11-15"};
+	synchronize(controller, pods, 2, containers, 2);
+	assert_string_equal(pod_member(controller, "a", "held"), "9-12");
+	assert_string_equal(cpus_at("mesh-1"), "9-12");
+	assert_string_equal(cpus_at("burst-1"), "2-8,13-15");
+	controller_free(controller);
+}
+
 /* Other CPUs that are asked for are answered with those of the bubble. */
 static void an_update_states_the_bubble_again(void **state)
 {
@@ -231,6 +258,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_bubble_is_adopted, set_up_scope, tear_down),
 		cmocka_unit_test_setup_teardown(a_bubble_that_one_container_shares_is_adopted,
+						set_up_scope, tear_down),
+		cmocka_unit_test_setup_teardown(a_bubble_that_another_pod_overlaps_is_adopted,
 						set_up_scope, tear_down),
 		cmocka_unit_test_setup_teardown(a_refused_container_is_no_part_of_the_bubble,
 						set_up_scope, tear_down),

@@ -163,6 +163,20 @@ static void what_does_not_fit_is_denied_with_the_reason(void **state)
 	controller_free(controller);
 }
 
+/* What a runtime has begun to ask may end without it. */
+static void it_is_denied_although_nobody_hears_it(void **state)
+{
+	struct controller *controller;
+
+	memset(&node, 0, sizeof(node));
+	scene_runtime = NULL;
+	controller = start_controller();
+	assert_false(create(controller, "a", "main", "excl-1", 20000));
+	assert_int_equal(nr_events(controller, "refuse"), 1);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+}
+
 static void it_shares_if_the_operator_prefers_that(void **state)
 {
 	struct controller *controller;
@@ -708,6 +722,7 @@ int main(void)
 		TEST(a_stopped_pod_releases_everything),
 		TEST(an_update_is_answered_with_the_grant),
 		TEST(what_does_not_fit_is_denied_with_the_reason),
+		TEST(it_is_denied_although_nobody_hears_it),
 		TEST(it_shares_if_the_operator_prefers_that),
 		TEST(a_container_that_had_to_share_is_decided_again),
 		TEST(an_invalid_pod_is_denied_or_shares),
