@@ -326,6 +326,25 @@ static void who_has_no_cpu_online_keeps_what_it_has(void **state)
 	controller_free(controller);
 }
 
+/* Who shares leaves CPUs before an owner gets any, and before its own are stated again. */
+static void an_owner_is_changed_after_those_that_share(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "a", "excl-1", 2000);
+	ask(controller, 2, "b", "c1", 500);
+	tell_online(controller, "0-14");
+	update_otherwise(controller, 3, "excl-1");
+	expect_answer(2, 3, "", "c1=4-14 excl-1=2-3 ");
+	tell_online(controller, "0-15");
+	/* The runtime does not say that it has done this, so the next answer repeats it. */
+	resize(controller, "a", "main", "excl-1", 6000);
+	assert_string_equal(answers[3].changes, "c1=8-15 excl-1=2-7 ");
+	ask(controller, 5, "d", "excl-2", 4000);
+	expect_answer(4, 5, "8-11", "c1=12-15 excl-1=2-7 ");
+	controller_free(controller);
+}
+
 /* --- sandboxes ---------------------------------------------------------------------------------- */
 
 /* Otherwise an agent that is restarted would hold the CPUs until the next session. */
@@ -765,6 +784,7 @@ int main(void)
 		TEST(only_the_container_that_is_updated_is_told_again),
 		TEST(who_has_an_id_that_is_too_long_shares_and_is_told_nothing),
 		TEST(who_has_no_cpu_online_keeps_what_it_has),
+		TEST(an_owner_is_changed_after_those_that_share),
 		TEST(the_end_of_containers_and_pods_is_saved),
 		TEST(a_pod_ends_with_its_last_sandbox),
 		TEST(cpus_are_taken_away_before_they_are_given),

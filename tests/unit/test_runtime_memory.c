@@ -237,6 +237,37 @@ static void a_restart_brings_the_nodes_back(void **state)
 	controller_free(controller);
 }
 
+/* What "c" is told when a session begins with these recorded nodes; it shares, and has the CPUs of the pool. */
+static void expect_told(const struct pod_spec *pod, const char *mems, const char *cpus,
+			const char *wanted_mems)
+{
+	const struct container_spec spec = container_of("main", 1500);
+	const struct runtime_pod sandbox = {.id = "a", .spec = pod};
+	const struct runtime_container container = {
+		.id = "c", .pod = &sandbox, .spec = &spec, .cpus = "2-15", .mems = mems};
+	struct controller *controller = start();
+
+	put_container("c", "nothing");
+	set_mems("c", mems);
+	synchronize(controller, &sandbox, 1, &container, 1);
+	assert_string_equal(cpus_at("c"), cpus);
+	assert_string_equal(mems_at("c"), wanted_mems);
+	controller_free(controller);
+	fake_world_clear();
+	fake_world_make();
+}
+
+static void nodes_are_told_only_if_they_differ(void **state)
+{
+	const struct pod_spec pinned = pod_of("a", QOS_GUARANTEED),
+			      free = pod_of("a", QOS_BURSTABLE);
+
+	expect_told(&pinned, "0", "nothing", "0");
+	expect_told(&pinned, "", "2-15", "0");
+	/* It is pinned to none. */
+	expect_told(&free, "0,2", "nothing", "0,2");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_memory, tear_down)
 
 int main(void)
@@ -251,6 +282,7 @@ int main(void)
 		TEST(nodes_of_a_running_container_are_adopted),
 		TEST(without_nodes_the_cpus_are_adopted),
 		TEST(a_restart_brings_the_nodes_back),
+		TEST(nodes_are_told_only_if_they_differ),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
