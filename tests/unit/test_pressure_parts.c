@@ -305,8 +305,11 @@ static int usage_by_cpu(void *self, uint64_t cgroup_id, struct usage *ret_usage)
 	return r;
 }
 
+static unsigned int nr_spaces; /* how often it was asked for, once with each look */
+
 static int space_of(void *self, struct observer_space *ret_space)
 {
+	nr_spaces++;
 	*ret_space = (struct observer_space){.nr_slots = 256};
 	return has_observer ? 0 : -EAGAIN;
 }
@@ -447,6 +450,118 @@ static void unreadable_waits_are_counted_later(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_history, tear_down_pods)
 
+/* What each container has waited on CPU 0; without an id, nothing is counted of it. */
+static struct {
+	uint64_t id, wait_ns[NR_CPUS];
+} each[4];
+
+static int usage_of_each(void *self, uint64_t cgroup_id, struct usage *ret_usage)
+{
+	int r = count_usage(self, cgroup_id, ret_usage);
+
+	ret_usage->cpu_wait_ns = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(each); i++)
+		if (each[i].id == cgroup_id) {
+			ret_usage->nr_cpus = NR_CPUS;
+			ret_usage->cpu_wait_ns = each[i].wait_ns;
+		}
+	return r;
+}
+
+static void waits_of_each_container_count_from_its_own(void **state)
+{
+	struct controller *controller = start_without_observer();
+	struct pod_spec *specs[ARRAY_SIZE(each)];
+	uint64_t id;
+
+	kernel.usage = usage_of_each;
+	memset(each, 0, sizeof(each));
+	for (uint32_t i = 0; i < ARRAY_SIZE(each); i++) {
+		static const char *const names[] = {"c0", "c1", "c2", "c3"};
+
+		specs[i] = fake_pod(names[i], names[i], 500, false);
+	}
+	scan(controller, specs, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		each[i].id = id_of(GROUP_CONTAINER, specs[i]->containers->name);
+		each[i].wait_ns[0] = (i + 1) * 10 * S;
+	}
+	has_observer = true;
+	expect_waits(controller, "0.000000000", "0.000000000");
+	for (uint32_t i = 0; i < 3; i++)
+		each[i].wait_ns[0] += S;
+	expect_waits(controller, "3.000000000", "0.000000000");
+	scan(controller, specs, 4);
+	each[3].id = id_of(GROUP_CONTAINER, "c3");
+	each[3].wait_ns[0] = 5 * S;
+	expect_waits(controller, "8.000000000", "0.000000000");
+	/* What is not counted any more is forgotten, and is new when it is counted again. */
+	id = each[3].id;
+	each[3].id = 0;
+	expect_waits(controller, "8.000000000", "0.000000000");
+	each[3].id = id;
+	each[3].wait_ns[0] = 6 * S;
+	expect_waits(controller, "14.000000000", "0.000000000");
+	controller_free(controller);
+	free_pods(specs, ARRAY_SIZE(specs));
+}
+
+/* A mark is set every ten seconds, and a window begins with the last but one. */
+static void a_window_of_waits_begins_with_a_mark(void **state)
+{
+	static const struct {
+		uint64_t passed_s, window_s;
+	} looks[] = {{0, 0}, {1, 1}, {9, 10}, {5, 15}, {5, 10}, {5, 15}, {5, 10}};
+	struct controller *controller = start_without_observer();
+
+	scan(controller, pods, 1);
+	has_observer = true;
+	/* As on a machine that has just booted. */
+	fake->now_ns = S;
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		const struct node_waits *waits = &controller->node_waits;
+		const uint64_t *from_ns = NULL;
+
+		cpu_wait_ns[0] += looks[i].passed_s * S;
+		fake->now_ns += looks[i].passed_s * S;
+		ctl_count_node_waits(controller);
+		assert_int_equal(node_waits_window(waits, &from_ns), looks[i].window_s * S);
+		assert_int_equal(!from_ns, !looks[i].window_s);
+		if (from_ns)
+			assert_int_equal(waits->total_ns[0] - from_ns[0], looks[i].window_s * S);
+	}
+	controller_free(controller);
+}
+
+/* Whether or not a look could tell anything, the next one is not due at once. */
+static void expect_one_look(struct controller *controller)
+{
+	fake->now_ns += 3 * S;
+	nr_spaces = 0;
+	ctl_follow_node_waits(controller);
+	ctl_follow_node_waits(controller);
+	assert_int_equal(nr_spaces, 1);
+	assert_false(controller->node_waits.has_begun);
+}
+
+static void a_look_that_cannot_begin_is_not_repeated_at_once(void **state)
+{
+	struct controller *controller = start_without_observer();
+	uint32_t nr;
+
+	scan(controller, pods, 1);
+	has_observer = true;
+	/* Before anything is published. */
+	nr = controller->publisher.nr;
+	controller->publisher.nr = 0;
+	expect_one_look(controller);
+	controller->publisher.nr = nr;
+	unreadable = id_of(GROUP_CONTAINER, "exclusive");
+	expect_one_look(controller);
+	unreadable = 0;
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,6 +575,9 @@ int main(void)
 		TEST(waits_stand_beside_pressure_that_is_off),
 		TEST(waits_of_nodes_never_fall),
 		TEST(the_wait_rate_of_a_node_is_of_the_last_seconds),
+		TEST(waits_of_each_container_count_from_its_own),
+		TEST(a_window_of_waits_begins_with_a_mark),
+		TEST(a_look_that_cannot_begin_is_not_repeated_at_once),
 		TEST(waits_before_a_restart_do_not_count),
 		TEST(unreadable_waits_are_counted_later),
 	};
