@@ -609,6 +609,17 @@ static void a_dry_run_needs_no_writable_state(void **state)
 	}
 }
 
+/* Until the first save has ended, the store alone says whether it can be written. */
+static void a_writable_state_is_no_finding(void **state)
+{
+	struct controller *controller;
+
+	fake->slow_save = true;
+	controller = start_node(NULL);
+	assert_int_equal(nr_findings(controller, "state_not_writable", ""), 0);
+	controller_free(controller);
+}
+
 static void observing_changes_nothing(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
@@ -665,6 +676,7 @@ int main(void)
 		TEST(a_dry_run_prints_and_touches_nothing),
 		TEST(a_dry_run_sets_nothing_aside),
 		TEST(a_dry_run_needs_no_writable_state),
+		TEST(a_writable_state_is_no_finding),
 		TEST(a_damaged_state_is_rebuilt_from_what_runs),
 		TEST(observing_changes_nothing),
 		TEST(a_policy_that_does_not_fit_the_machine_is_refused),
