@@ -559,23 +559,23 @@ static void found_cpus_are_kept_if_no_other_pod_has_them(void **state)
 static void who_got_less_in_a_session_is_asked_about_again(void **state)
 {
 	const struct pod_spec a = pod_of("a", QOS_GUARANTEED), b = pod_of("b", QOS_GUARANTEED),
-			      d = pod_of("d", QOS_GUARANTEED);
+			      d = pod_of("d", QOS_GUARANTEED), fresh = pod_of("g", QOS_GUARANTEED);
 	struct pod_spec as_a_whole = pod_of("e", QOS_GUARANTEED), others = pod_of("m", 0);
 	const struct container_spec two = container_of("main", 2000),
 				    four = container_of("main", 4000),
 				    many = container_of("main", 14000),
 				    web = container_of("web", 500);
-	const struct runtime_pod pods[] = {{.id = "a", .spec = &a},
-					   {.id = "b", .spec = &b},
-					   {.id = "d", .spec = &d},
-					   {.id = "e", .spec = &as_a_whole},
-					   {.id = "m", .spec = &others}};
+	const struct runtime_pod pods[] = {
+		{.id = "a", .spec = &a},      {.id = "b", .spec = &b},
+		{.id = "d", .spec = &d},      {.id = "e", .spec = &as_a_whole},
+		{.id = "m", .spec = &others}, {.id = "g", .spec = &fresh}};
 	const struct runtime_container rows[] = {
 		found("excl-same", &pods[0], &two, "2-3"),
 		found("excl-larger", &pods[1], &four, "4-5"),
 		found("excl-short", &pods[2], &many, "6-7"),
 		found("excl-whole", &pods[3], &two, "8-9"),
 		found("of-manifest", &pods[4], &web, "10-15"),
+		found("excl-fresh", &pods[5], &two, ""),
 	};
 	struct pod_spec *manifest = manifest_pod("m", 500);
 	struct controller *controller;
@@ -593,15 +593,39 @@ static void who_got_less_in_a_session_is_asked_about_again(void **state)
 	ask(controller, 5, "f", "excl-gone", 2000);
 	as_a_whole.has_pod_resources = true;
 	as_a_whole.request = as_a_whole.limit = four.request;
-	synchronize(controller, pods, 5, rows, 5);
+	synchronize(controller, pods, 6, rows, 6);
 	assert_string_equal(pod_member(controller, "b", "held"), "4-5,10-11");
 	assert_string_equal(pod_member(controller, "d", "held"), "6-7");
 	assert_string_equal(pod_member(controller, "e", "held"), "8-9");
+	assert_string_equal(pod_member(controller, "g", "held"), "12-13");
 	*asked_again = '\0';
 	sink_of(controller)->pod_stopped(controller, "a");
 	assert_string_equal(asked_again, "excl-short ");
 	controller_free(controller);
 	pod_spec_free(manifest);
+}
+
+/* One more than a pod may have shares like the others, and is no refusal: it was not decided. */
+static void too_many_containers_of_a_pod_share(void **state)
+{
+	enum { NR = POD_MAX_CONTAINERS + 1 };
+	const struct pod_spec pod = pod_of("a", QOS_BURSTABLE);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	struct controller *controller = start_recorded();
+	struct runtime_container rows[NR];
+	struct container_spec specs[NR];
+	char ids[NR][16];
+
+	for (int i = 0; i < NR; i++) {
+		snprintf(ids[i], sizeof(ids[i]), "c%d", i);
+		specs[i] = container_of("", 10);
+		memcpy(specs[i].name, ids[i], sizeof(ids[i]));
+		rows[i] = found(ids[i], &sandbox, &specs[i], "0-15");
+	}
+	synchronize(controller, &sandbox, 1, rows, NR);
+	assert_non_null(strstr(answers[0].changes, "c127=2-15 c128=2-15 "));
+	assert_int_equal(nr_events(controller, "refuse"), 0);
+	controller_free(controller);
 }
 
 /* It keeps what it has, whatever that is: nothing was recorded, so it did not share for this reason. */
@@ -794,6 +818,7 @@ int main(void)
 		TEST(who_had_to_share_is_decided_again_in_a_new_session),
 		TEST(found_cpus_are_kept_if_no_other_pod_has_them),
 		TEST(who_got_less_in_a_session_is_asked_about_again),
+		TEST(too_many_containers_of_a_pod_share),
 		TEST(who_is_met_while_its_cpus_are_offline_is_told_nothing),
 		TEST(invalid_containers_share),
 		TEST(what_a_session_does_not_list_has_ended),

@@ -260,12 +260,12 @@ static void expect_told(const struct pod_spec *pod, const char *mems, const char
 static void nodes_are_told_only_if_they_differ(void **state)
 {
 	const struct pod_spec pinned = pod_of("a", QOS_GUARANTEED),
-			      free = pod_of("a", QOS_BURSTABLE);
+			      unpinned = pod_of("a", QOS_BURSTABLE);
 
 	expect_told(&pinned, "0", "nothing", "0");
 	expect_told(&pinned, "", "2-15", "0");
 	/* It is pinned to none. */
-	expect_told(&free, "0,2", "nothing", "0,2");
+	expect_told(&unpinned, "0,2", "nothing", "0,2");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_memory, tear_down)
