@@ -110,6 +110,26 @@ static void kubelet_quotas(void **state)
 	assert_file(&tree, "pinfold.slice/podml/service-mesh", GROUP_CPU_MAX, "400000 100000");
 }
 
+/* Who looks for a pod's groups need not go through those of all the others. */
+static void uids_ascend(void **state)
+{
+	struct topology *topology cleanup_topology = scene_machine(1, 1, 8, 2);
+	struct policy policy = strict_policy("0,8");
+	struct ledger *ledger cleanup_ledger = scene_ledger(topology, &policy);
+	struct group_tree tree cleanup_tree = {0};
+
+	assert_true(admit_and_free(ledger, burstable_pod("z")).admitted);
+	assert_true(admit_and_free(ledger, burstable_pod("B")).admitted);
+	assert_true(admit_and_free(ledger, database_pod()).admitted);
+	assert_true(admit_and_free(ledger, burstable_pod("a-b")).admitted);
+	tree = desired_of(ledger, &plain);
+	for (uint32_t i = 1; i < tree.nr_groups; i++)
+		assert_true(strcmp(tree.groups[i - 1].uid, tree.groups[i].uid) <= 0);
+	assert_string_equal(tree.groups[0].uid, "");
+	assert_string_equal(tree.groups[1].uid, "B");
+	assert_string_equal(tree.groups[tree.nr_groups - 1].uid, "z");
+}
+
 /* Whose CPUs are all offline gets the shared pool, and claims none of it for itself. */
 static void offline_cpus_are_replaced(void **state)
 {
@@ -419,6 +439,7 @@ int main(void)
 		cmocka_unit_test(long_names_are_refused),
 		cmocka_unit_test(a_group_is_dropped_with_its_subtree),
 		cmocka_unit_test(names_are_complete),
+		cmocka_unit_test(uids_ascend),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

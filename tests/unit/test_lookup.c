@@ -24,7 +24,7 @@ static void add(enum group_role role, const char *uid, const char *container, co
 	strcpy(group->container, container);
 }
 
-/* No root, and the level of the shared containers before the pod: the order means nothing. */
+/* No root, and the level of the shared containers before the pod: within a pod the order means nothing. */
 static int make_tree(void **state)
 {
 	tree = (struct group_tree){0};
@@ -59,6 +59,8 @@ static void a_group_has_its_uid_and_container(void **state)
 	assert_string_equal(path_of("b", "one"), "r/b/one");
 	assert_string_equal(path_of("b", "two"), "none");
 	assert_string_equal(path_of("c", ""), "none");
+	assert_string_equal(path_of("aa", ""), "none");
+	assert_string_equal(path_of("", ""), "none");
 	free_tree(state);
 	tree = (struct group_tree){0};
 	add(GROUP_POD, "a", "", "r/a");

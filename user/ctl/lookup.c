@@ -35,16 +35,33 @@ const struct ledger_pod *lookup_pod(const struct ledger *ledger, const char *tex
 	return ledger_find_name(ledger, namespace, name);
 }
 
-const struct group *lookup_group(const struct group_tree *tree, const char *uid,
+/* The first group of the pod, or where it would be. */
+static uint32_t first_group(const struct group_tree *tree, const char *uid)
+{
+	uint32_t low = 0, high = tree->nr_groups;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (strcmp(tree->groups[middle].uid, uid) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct group *lookup_group(const struct group_tree *desired, const char *uid,
 				 const char *container)
 {
 	enum group_role role = *container ? GROUP_CONTAINER : GROUP_POD;
 
-	for (uint32_t i = 0; i < tree->nr_groups; i++) {
-		const struct group *group = &tree->groups[i];
+	for (uint32_t i = first_group(desired, uid); i < desired->nr_groups; i++) {
+		const struct group *group = &desired->groups[i];
 
-		if (group->role == role && !strcmp(group->uid, uid) &&
-		    !strcmp(group->container, container))
+		if (strcmp(group->uid, uid))
+			break;
+		if (group->role == role && !strcmp(group->container, container))
 			return group;
 	}
 	return NULL;

@@ -21,8 +21,8 @@ bool lookup_split_name(const char *text, char ret_namespace[POD_NAME_MAX],
 		       char ret_name[POD_NAME_MAX]);
 /* Find a pod by "namespace/name", "name" (in namespace default) or uid; NULL = none. */
 const struct ledger_pod *lookup_pod(const struct ledger *ledger, const char *text);
-/* The cgroup of a container, or of a pod (`container` ""), in a tree; NULL = none. */
-const struct group *lookup_group(const struct group_tree *tree, const char *uid,
+/* The cgroup of a container, or of a pod (`container` ""), in a desired tree; NULL = none. */
+const struct group *lookup_group(const struct group_tree *desired, const char *uid,
 				 const char *container);
 /* The container whose cgroup is at the path or above it; NULL = none in this tree. */
 const struct group *lookup_container_at(const struct group_tree *tree, const char *path);

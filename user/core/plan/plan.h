@@ -65,7 +65,8 @@ struct group {
 };
 
 struct group_tree {
-	uint32_t nr_groups; /* parents before children; desired: with all parents below the root */
+	/* Parents before children. Desired: with all parents below the root, uids ascending (strcmp). */
+	uint32_t nr_groups;
 	uint32_t capacity;
 	struct group *groups;
 };
