@@ -389,12 +389,12 @@ int ctl_metrics(void *self, bool openmetrics, struct text *out)
 {
 	struct controller *controller = self;
 	uint64_t started = clock_now_ns(controller->ports.clock);
-	struct exposition page;
+	struct exposition page cleanup_exposition;
 	struct waiting waiting;
 	int r;
 
-	ctl_follow_node_waits(controller);
 	exposition_init(&page, out, openmetrics);
+	ctl_follow_node_waits(controller);
 	write_identity(controller, &page);
 	write_cpus(controller, &page);
 	write_node_waits(controller, &page);

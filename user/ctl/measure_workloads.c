@@ -222,7 +222,7 @@ static uint32_t sum_pods(const struct controller *controller, const struct measu
 
 #define POD_LABELS(row, ...)                                                                \
 	LABELS({"namespace", (row)->pod->spec->namespace}, {"pod", (row)->pod->spec->name}, \
-	       __VA_ARGS__)
+	       ##__VA_ARGS__)
 
 static void write_pods(const struct pod_usage *sums, uint32_t nr, struct exposition *page)
 {
@@ -231,30 +231,26 @@ static void write_pods(const struct pod_usage *sums, uint32_t nr, struct exposit
 		const struct usage *usage = &sums[i].usage;
 		const struct measured *row = sums[i].row;
 
-		exposition_seconds(page, POD_LABELS(row, {"placement", "local_numa"}),
-				   usage->run_local_ns);
-		exposition_seconds(page, POD_LABELS(row, {"placement", "remote_numa"}),
+		exposition_row(page, POD_LABELS(row));
+		exposition_seconds(page, LABELS({"placement", "local_numa"}), usage->run_local_ns);
+		exposition_seconds(page, LABELS({"placement", "remote_numa"}),
 				   usage->run_remote_ns);
-		exposition_seconds(page, POD_LABELS(row, {"placement", "outside"}),
-				   usage->run_outside_ns);
+		exposition_seconds(page, LABELS({"placement", "outside"}), usage->run_outside_ns);
 	}
 	exposition_family(page, &metric_families.migrations);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct usage *usage = &sums[i].usage;
 		const struct measured *row = sums[i].row;
 
-		exposition_count(page, POD_LABELS(row, {"span", "thread"}),
-				 usage->migrations_thread);
-		exposition_count(page, POD_LABELS(row, {"span", "core"}), usage->migrations_core);
-		exposition_count(page, POD_LABELS(row, {"span", "llc"}), usage->migrations_llc);
-		exposition_count(page, POD_LABELS(row, {"span", "numa"}), usage->migrations_numa);
+		exposition_row(page, POD_LABELS(row));
+		exposition_count(page, LABELS({"span", "thread"}), usage->migrations_thread);
+		exposition_count(page, LABELS({"span", "core"}), usage->migrations_core);
+		exposition_count(page, LABELS({"span", "llc"}), usage->migrations_llc);
+		exposition_count(page, LABELS({"span", "numa"}), usage->migrations_numa);
 	}
 	exposition_family(page, &metric_families.preemptions);
 	for (uint32_t i = 0; i < nr; i++)
-		exposition_count(page,
-				 LABELS({"namespace", sums[i].row->pod->spec->namespace},
-					{"pod", sums[i].row->pod->spec->name}),
-				 sums[i].usage.preemptions);
+		exposition_count(page, POD_LABELS(sums[i].row), sums[i].usage.preemptions);
 }
 
 /* Bounds of the page: 1.024 us, and so on, four times as long each, up to 1.07 s. */
@@ -280,19 +276,15 @@ static void write_latencies(const struct pod_usage *sums, uint32_t nr, struct ex
 			counts[bound < LATENCY_BOUNDS ? bound : LATENCY_BOUNDS] +=
 				latency->counts[j];
 		}
-		exposition_histogram(page,
-				     LABELS({"namespace", sums[i].row->pod->spec->namespace},
-					    {"pod", sums[i].row->pod->spec->name}),
-				     &histogram);
+		exposition_histogram(page, POD_LABELS(sums[i].row), &histogram);
 	}
 }
 
 static void write_waits(const struct measured *row, struct exposition *page)
 {
+	exposition_row(page, POD_LABELS(row, {"container", row->container}));
 	for (enum wait_cause cause = 0; cause < WAIT_CAUSE_NR; cause++)
-		exposition_seconds(page,
-				   POD_LABELS(row, {"container", row->container},
-					      {"cause", wait_cause_name(cause)}),
+		exposition_seconds(page, LABELS({"cause", wait_cause_name(cause)}),
 				   row->usage.wait_ns[cause]);
 }
 
@@ -452,12 +444,12 @@ static int write_noise(const struct controller *controller, const struct left_ou
 	for (uint32_t i = 0; i < nr; i++) {
 		if (is_left_out(left_out, rows[i].pod))
 			continue;
+		exposition_row(page, POD_LABELS(&rows[i]));
 		for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
 			if (rows[i].total_ns[source] != UINT64_MAX)
-				exposition_seconds(
-					page,
-					POD_LABELS(&rows[i], {"source", noise_source_name(source)}),
-					rows[i].total_ns[source]);
+				exposition_seconds(page,
+						   LABELS({"source", noise_source_name(source)}),
+						   rows[i].total_ns[source]);
 	}
 	return 0;
 }
@@ -477,14 +469,9 @@ static int write_memory(const struct controller *controller, const struct left_o
 
 		if (!row->discovered_id && !find_shown(controller, left_out, row->uid))
 			continue;
-		exposition_count(page,
-				 LABELS({"namespace", row->namespace}, {"pod", row->name},
-					{"placement", "local_numa"}),
-				 row->local_bytes);
-		exposition_count(page,
-				 LABELS({"namespace", row->namespace}, {"pod", row->name},
-					{"placement", "remote_numa"}),
-				 row->remote_bytes);
+		exposition_row(page, LABELS({"namespace", row->namespace}, {"pod", row->name}));
+		exposition_count(page, LABELS({"placement", "local_numa"}), row->local_bytes);
+		exposition_count(page, LABELS({"placement", "remote_numa"}), row->remote_bytes);
 	}
 	return 0;
 }

@@ -98,10 +98,14 @@ static uint32_t list_own(const struct controller *controller, struct container_m
 
 	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
 		const struct group *group = &controller->desired.groups[i];
-		const struct ledger_pod *pod = ledger_find(controller->ledger, group->uid);
-		const struct cpuset cpus = cpuset_of_text(group->files[GROUP_CPUSET_CPUS]);
+		const struct ledger_pod *pod;
+		struct cpuset cpus;
 
-		if (pod && group->role == GROUP_CONTAINER)
+		if (group->role != GROUP_CONTAINER)
+			continue;
+		pod = ledger_find(controller->ledger, group->uid);
+		cpus = cpuset_of_text(group->files[GROUP_CPUSET_CPUS]);
+		if (pod)
 			ret_rows[nr++] =
 				ledger_row(controller, pod, group->container, &cpus, group->path);
 	}

@@ -25,6 +25,11 @@ void exposition_init(struct exposition *exposition, struct text *out, bool openm
 	*exposition = (struct exposition){.out = out, .openmetrics = openmetrics};
 }
 
+void exposition_fini(struct exposition *exposition)
+{
+	text_fini(&exposition->row);
+}
+
 /* Help text escapes backslash and newline, that of OpenMetrics the quote as well. */
 static void append_help(struct text *out, const char *string, bool quote)
 {
@@ -55,12 +60,18 @@ static size_t family_name_length(const struct exposition *exposition)
 	return len;
 }
 
+static void end_row(struct exposition *exposition)
+{
+	exposition->row.len = 0;
+}
+
 void exposition_family(struct exposition *exposition, const struct metric_family *family)
 {
 	struct text *out = exposition->out;
 	int len;
 
 	exposition->family = family;
+	end_row(exposition);
 	len = (int)family_name_length(exposition);
 	text_printf(out, "# HELP %.*s ", len, family->name);
 	append_help(out, family->help, exposition->openmetrics);
@@ -73,7 +84,8 @@ void exposition_family(struct exposition *exposition, const struct metric_family
 
 /*
  * A page of a node full of containers has some 20,000 samples, and printf took half of its time. So a
- * sample asks for room once, and its pieces are copied and its numbers formatted here.
+ * sample asks for room once, its pieces are copied and its numbers formatted here, and what the samples
+ * of a row have in common is put together once.
  */
 
 /* 18446744073709551615, and a line's blank and end; as seconds, of which the point makes one more. */
@@ -82,10 +94,9 @@ void exposition_family(struct exposition *exposition, const struct metric_family
 #define BOUND_ROOM (EXPOSITION_BOUND_MAX + 8)
 
 /* Each byte of a value may be escaped, and a label has four bytes around its name and value. */
-static size_t sample_room(const struct exposition *exposition, const char *suffix,
-			  const struct metric_label *labels)
+static size_t labels_room(const struct metric_label *labels)
 {
-	size_t room = strlen(exposition->family->name) + strlen(suffix) + BOUND_ROOM + NUMBER_MAX;
+	size_t room = 0;
 
 	for (; labels->name; labels++)
 		room += strlen(labels->name) + 2 * strlen(labels->value) + 4;
@@ -132,40 +143,66 @@ static char *put_seconds(char *to, uint64_t nanoseconds)
 	return to + 9;
 }
 
-static char *put_labels(char *to, const struct metric_label *labels, const char *bound)
+static char *put_label(char *to, const char *name, const char *value)
 {
-	char separator = '{';
-
-	for (; labels->name; labels++) {
-		*to++ = separator;
-		to = put(to, labels->name);
-		to = put(to, "=\"");
-		to = put_value(to, labels->value);
-		*to++ = '"';
-		separator = ',';
-	}
-	if (bound) {
-		*to++ = separator;
-		to = put(to, "le=\"");
-		to = put(to, bound);
-		*to++ = '"';
-		separator = ',';
-	}
-	return put(to, separator == ',' ? "} " : " ");
+	to = put(to, name);
+	*to++ = '=';
+	*to++ = '"';
+	to = put_value(to, value);
+	*to++ = '"';
+	*to++ = ',';
+	return to;
 }
 
+static char *put_labels(char *to, const struct metric_label *labels)
+{
+	for (; labels->name; labels++)
+		to = put_label(to, labels->name, labels->value);
+	return to;
+}
+
+void exposition_row(struct exposition *exposition, const struct metric_label *labels)
+{
+	struct text *row = &exposition->row;
+	char *to;
+
+	end_row(exposition);
+	to = text_begin(row, labels_room(labels));
+	if (to)
+		text_end(row, put_labels(to, labels));
+	else
+		exposition->out->error = row->error;
+}
+
+/* `bound` NULL = the sample is no bucket. */
 static void write_sample(struct exposition *exposition, const char *suffix,
 			 const struct metric_label *labels, const char *bound,
 			 char *(*put_it)(char *to, uint64_t number), uint64_t number)
 {
-	char *to = text_begin(exposition->out, sample_room(exposition, suffix, labels));
+	const struct text *row = &exposition->row;
+	const char *name = exposition->family->name;
+	const size_t room = strlen(name) + strlen(suffix) + row->len + labels_room(labels) +
+			    BOUND_ROOM + NUMBER_MAX;
+	char *begin, *to = text_begin(exposition->out, room);
 
 	exposition->nr_series++;
 	if (!to)
 		return;
-	to = put(to, exposition->family->name);
+	to = put(to, name);
 	to = put(to, suffix);
-	to = put_labels(to, labels, bound);
+	begin = to;
+	*to++ = '{';
+	if (row->len)
+		to = mempcpy(to, row->data, row->len);
+	to = put_labels(to, labels);
+	if (bound)
+		to = put_label(to, "le", bound);
+	/* There is a comma behind each label. */
+	if (to == begin + 1)
+		to = begin;
+	else
+		to[-1] = '}';
+	*to++ = ' ';
 	to = put_it(to, number);
 	*to++ = '\n';
 	text_end(exposition->out, to);
@@ -203,15 +240,17 @@ void exposition_histogram(struct exposition *exposition, const struct metric_lab
 {
 	uint64_t total = 0;
 
+	exposition_row(exposition, labels);
 	for (uint32_t i = 0; i < histogram->nr_bounds; i++) {
 		total += histogram->counts[i];
-		write_sample(exposition, "_bucket", labels,
+		write_sample(exposition, "_bucket", NO_LABELS,
 			     bound_text(exposition, i, histogram->bounds[i]), put_number, total);
 	}
 	total += histogram->counts[histogram->nr_bounds];
-	write_sample(exposition, "_bucket", labels, "+Inf", put_number, total);
-	write_sample(exposition, "_sum", labels, NULL, put_seconds, histogram->sum_ns);
-	write_sample(exposition, "_count", labels, NULL, put_number, total);
+	write_sample(exposition, "_bucket", NO_LABELS, "+Inf", put_number, total);
+	write_sample(exposition, "_sum", NO_LABELS, NULL, put_seconds, histogram->sum_ns);
+	write_sample(exposition, "_count", NO_LABELS, NULL, put_number, total);
+	end_row(exposition);
 }
 
 void exposition_finish(struct exposition *exposition)

@@ -38,6 +38,7 @@ struct exposition {
 	struct text *out; /* borrowed; errors stick there */
 	bool openmetrics;
 	const struct metric_family *family;
+	struct text row; /* owned: the labels of the row, as they stand in a line, without braces */
 	uint64_t nr_series;
 	struct exposition_bound bounds[EXPOSITION_BOUNDS]; /* by bucket, modulo */
 };
@@ -49,10 +50,17 @@ struct metric_label {
 #define LABELS(...) ((const struct metric_label[]){__VA_ARGS__, {NULL, NULL}})
 #define NO_LABELS   ((const struct metric_label[]){{NULL, NULL}})
 
-/* Begin a page in `out`, which is borrowed until exposition_finish(). */
+/* Begin a page in `out`, which is borrowed until exposition_fini(). */
 void exposition_init(struct exposition *exposition, struct text *out, bool openmetrics);
-/* HELP, TYPE (and UNIT): once per family, before its samples; `family` outlives them. */
+void exposition_fini(struct exposition *exposition);
+#define cleanup_exposition cleanup(exposition_fini)
+/* HELP, TYPE (and UNIT): once per family, before its samples; `family` outlives them. Ends the row. */
 void exposition_family(struct exposition *exposition, const struct metric_family *family);
+/*
+ * Begin a row: samples that differ in their last labels only. Until the next row or family, each has
+ * these labels before its own.
+ */
+void exposition_row(struct exposition *exposition, const struct metric_label *labels);
 /* Labels end with a NULL name; values are escaped here. Exact for counts beyond 2^53. */
 void exposition_count(struct exposition *exposition, const struct metric_label *labels,
 		      uint64_t value);
@@ -67,7 +75,7 @@ struct metric_histogram {
 	const uint64_t *counts; /* [nr_bounds + 1] */
 	uint64_t sum_ns;
 };
-/* The buckets, cumulated here, and the sum and the count of the family. */
+/* The buckets, cumulated here, and the sum and the count of the family; a row of its own. */
 void exposition_histogram(struct exposition *exposition, const struct metric_label *labels,
 			  const struct metric_histogram *histogram);
 /* OpenMetrics ends with "# EOF". */
