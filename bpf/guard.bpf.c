@@ -76,9 +76,9 @@ struct guarded_operation {
 	__u32 right; /* the right that would allow it, or several, of which one suffices */
 	__u32 class; /* enum file_class of a file, or 0 */
 	__u32 target_pid;
-	__u32 nr_below; /* cgroups below the target, of a file */
+	__u32 nr_below;	  /* cgroups below the target, of a file */
 	bool is_unheeded; /* root may go on although it is refused, so it is only recorded */
-	__u64 cgrp;	/* its address, of a file */
+	__u64 cgrp;	  /* its address, of a file */
 	char name[FILE_NAME_LEN];
 };
 

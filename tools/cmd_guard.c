@@ -90,8 +90,7 @@ static void write_debugger(int mount_fd, const struct actor_key *key, struct tex
 
 	if (find_actor(mount_fd, key, path, sizeof(path)))
 		text_printf(text, "debuggers may attach from cgroup %s%s\n", path,
-			    faccessat(mount_fd, path + 1, F_OK, 0) ? ", which does not exist"
-								   : "");
+			    faccessat(mount_fd, path + 1, F_OK, 0) ? ", which does not exist" : "");
 	else
 		text_printf(text,
 			    "debuggers may attach from cgroup %.*s in the cgroup with id %llu, "

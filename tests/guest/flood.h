@@ -37,8 +37,7 @@ static inline bool flood_set_up(int socket_fd)
 /* Whoever sends them, packets are received on this CPU; -1: on that of the sender. */
 static inline bool flood_steer(int cpu)
 {
-	int fd cleanup_close =
-		open("/sys/class/net/lo/queues/rx-0/rps_cpus", O_WRONLY | O_CLOEXEC);
+	int fd cleanup_close = open("/sys/class/net/lo/queues/rx-0/rps_cpus", O_WRONLY | O_CLOEXEC);
 	char mask[300];
 	int len = 0;
 

@@ -106,7 +106,8 @@ static void test_run_time(struct observer *observer)
 	ran = run_ns(&after) - run_ns(&first_usage);
 	most = read_key(group.path, "cpu.stat", "usage_usec") * 1000 - kernel_before;
 	check(most > 1e8 && within(ran, most, 0.01),
-	      "at the end run time %.1f ms is the kernel's %.1f ms within 1 %%", ran / 1e6, most / 1e6);
+	      "at the end run time %.1f ms is the kernel's %.1f ms within 1 %%", ran / 1e6,
+	      most / 1e6);
 	there = after.run_ns[cpus[5 % nr_cpus]] - there;
 	check(there > 100000000ULL && within((double)(after.run_outside_ns - before.run_outside_ns),
 					     (double)there, 0.02),

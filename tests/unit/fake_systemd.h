@@ -39,7 +39,7 @@ static struct fake_systemd {
 	bool properties_are_odd; /* CPU lists are accepted but not applied */
 
 	sem_t client_waits, has_left;
-	sem_t lasts; /* posted when a client has been sent that a job does not end */
+	sem_t lasts;	  /* posted when a client has been sent that a job does not end */
 	bool is_realised; /* a call after the last SetUnitProperties was handled */
 	char scope[FAKE_PATH_MAX], scope_path[FAKE_PATH_MAX]; /* the last one started */
 	/* What happened: "Method unit property=value …", one line each. */

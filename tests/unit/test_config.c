@@ -465,9 +465,10 @@ static void debuggers_are_cgroups(void **state)
 
 static void debuggers_have_limits(void **state)
 {
-	static const char *const causes[] = {"its name has more than 63 bytes; name a cgroup above it",
-					     "deeper than 31 levels; name a cgroup above it",
-					     "more than 16 cgroups; name one above several of them"};
+	static const char *const causes[] = {
+		"its name has more than 63 bytes; name a cgroup above it",
+		"deeper than 31 levels; name a cgroup above it",
+		"more than 16 cgroups; name one above several of them"};
 	char texts[3][512] = {"", "", "enforcement: {debuggers: [/a"};
 	char sentence[FORMAT_ERROR_TEXT_MAX];
 	struct config config;

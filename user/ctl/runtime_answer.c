@@ -393,9 +393,8 @@ void ctl_runtime_answer(struct controller *controller, uint32_t request, const c
 	}
 	/* The runtime goes on without an answer. An empty one at least does not cost the session. */
 	if (r) {
-		log_err(r,
-			"runtime: cannot answer with the CPUs of a container, so it is without "
-			"them until the next answer");
+		log_err(r, "runtime: cannot answer with the CPUs of a container, so it is without "
+			   "them until the next answer");
 		ctl_runtime_send(controller, request, &answer);
 		return;
 	}
