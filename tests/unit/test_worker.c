@@ -360,6 +360,34 @@ static void busy_pool_is_reported(void **state)
 	assert_int_equal(worker_pool_free(pool), 0);
 }
 
+static atomic_bool is_spinning, is_released;
+
+static int run_spinning(struct worker_job *job)
+{
+	atomic_store(&is_spinning, true);
+	while (!atomic_load(&is_released))
+		;
+	return run_held(job);
+}
+
+/* On a busy machine a job may be late although nothing in the kernel blocks it. */
+static void a_job_that_is_not_blocked_waits_for_a_cpu(void **state)
+{
+	struct worker_pool *pool = make_pool(1, 1);
+	struct held_job *job = make_job('a', false, 0);
+	char where[160];
+
+	job->job.run = run_spinning;
+	assert_int_equal(worker_run(pool, "a", &job->job), -EINPROGRESS);
+	while (!atomic_load(&is_spinning))
+		usleep(1000);
+	worker_where(pool, "a", where, sizeof(where));
+	assert_string_equal(where, "no blocking function: its thread runs or waits for a CPU");
+	atomic_store(&is_released, true);
+	dispatch(pool, 1);
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
 /* Its thread may wait for other work by now, which is no wait in the kernel. */
 static void a_job_that_has_ended_waits_nowhere(void **state)
 {
@@ -434,6 +462,7 @@ int main(void)
 		cmocka_unit_test_setup(another_key_does_not_wait, set_up),
 		cmocka_unit_test_setup(submitting_a_job_creates_no_thread, set_up),
 		cmocka_unit_test_setup(busy_pool_is_reported, set_up),
+		cmocka_unit_test_setup(a_job_that_is_not_blocked_waits_for_a_cpu, set_up),
 		cmocka_unit_test_setup(a_job_that_has_ended_waits_nowhere, set_up),
 		cmocka_unit_test_setup(a_job_that_ends_soon_is_not_stuck, set_up),
 		cmocka_unit_test_setup(stuck_job_does_not_block_the_pool, set_up),

@@ -418,6 +418,20 @@ static void shorten_stack(const char *stack, char *ret_text, size_t size)
 	}
 }
 
+/* The state of the thread as ps(1) shows it: 'R' on a CPU or in a run queue; '?' = unknown. */
+static char thread_state(pid_t thread)
+{
+	char *line cleanup_free = NULL;
+	const char *comm_end;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/self/task/%d/stat", thread);
+	if (file_read_line(AT_FDCWD, name, &line))
+		return '?';
+	comm_end = strrchr(line, ')');
+	return comm_end && comm_end[1] == ' ' && comm_end[2] ? comm_end[2] : '?';
+}
+
 void worker_where(struct worker_pool *pool, const char *key, char *ret_text, size_t size)
 {
 	char *stack cleanup_free = NULL, *channel cleanup_free = NULL;
@@ -436,6 +450,11 @@ void worker_where(struct worker_pool *pool, const char *key, char *ret_text, siz
 		snprintf(ret_text, size, "the queue of a thread pool of size %u", pool->nr_threads);
 	if (thread <= 0)
 		return;
+	/* What its stack shows is not what it waits for. */
+	if (thread_state(thread) == 'R') {
+		snprintf(ret_text, size, "no blocking function: its thread runs or waits for a CPU");
+		return;
+	}
 	snprintf(name, sizeof(name), "/proc/self/task/%d/stack", thread);
 	if (!file_read_line(AT_FDCWD, name, &stack))
 		shorten_stack(stack, ret_text, size);

@@ -106,8 +106,9 @@ bool worker_is_busy(struct worker_pool *pool, const char *key);
 int worker_await(struct worker_pool *pool, const char *key, uint64_t limit_ns);
 /*
  * Where in the kernel the job with this key is blocked: the top of its stack, or its wait
- * channel, or "". If it has not started because all threads are busy, the text says that. A job that
- * has ended, and of which the loop has not been told yet, is blocked nowhere.
+ * channel, or "". If it has not started because all threads are busy, or its thread runs or waits for a
+ * CPU, the text says that. A job that has ended, and of which the loop has not been told yet, is blocked
+ * nowhere.
  */
 void worker_where(struct worker_pool *pool, const char *key, char *ret_text, size_t size);
 
