@@ -73,10 +73,9 @@ static node_mask_t discovered_nodes(const struct topology *topology,
 	return mask ? mask : ~(node_mask_t)0;
 }
 
-/* A container of the ledger that has these CPUs. */
-static struct container_memory ledger_row(const struct controller *controller,
-					  const struct ledger_pod *pod, const char *container,
-					  const struct cpuset *cpus, const char *path)
+/* A container of the ledger whose CPUs are on these NUMA nodes. */
+static struct container_memory ledger_row(const struct ledger_pod *pod, const char *container,
+					  node_mask_t nodes, const char *path)
 {
 	const struct grant *grant = ledger_find_grant(pod, container);
 
@@ -86,28 +85,35 @@ static struct container_memory ledger_row(const struct controller *controller,
 		.pod = pod->spec->name,
 		.container = container,
 		.path = path,
-		.local = grant && grant->mems ? grant->mems
-					      : topology_memory_of_cpus(controller->topology, cpus),
+		.local = grant && grant->mems ? grant->mems : nodes,
 	};
 }
 
 /* Those whose cgroups the agent makes, pod by pod. */
 static uint32_t list_own(const struct controller *controller, struct container_memory *ret_rows)
 {
+	const char *last = NULL;
+	node_mask_t nodes = 0;
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
 		const struct group *group = &controller->desired.groups[i];
+		const char *cpus = group->files[GROUP_CPUSET_CPUS];
 		const struct ledger_pod *pod;
-		struct cpuset cpus;
 
 		if (group->role != GROUP_CONTAINER)
 			continue;
 		pod = ledger_find(controller->ledger, group->uid);
-		cpus = cpuset_of_text(group->files[GROUP_CPUSET_CPUS]);
-		if (pod)
-			ret_rows[nr++] =
-				ledger_row(controller, pod, group->container, &cpus, group->path);
+		if (!pod)
+			continue;
+		/* text: the list is parsed again only if it is another, and most have the node's pool */
+		if (!last || !cpus || strcmp(last, cpus)) {
+			const struct cpuset set = cpuset_of_text(cpus);
+
+			nodes = topology_memory_of_cpus(controller->topology, &set);
+		}
+		last = cpus;
+		ret_rows[nr++] = ledger_row(pod, group->container, nodes, group->path);
 	}
 	return nr;
 }
@@ -131,8 +137,11 @@ static uint32_t list_of_runtime(const struct controller *controller,
 
 			if (grant)
 				ret_rows[nr++] = ledger_row(
-					controller, pod, grant->container,
-					ledger_effective(controller->ledger, grant), row->cgroup);
+					pod, grant->container,
+					topology_memory_of_cpus(controller->topology,
+								ledger_effective(controller->ledger,
+										 grant)),
+					row->cgroup);
 		}
 	}
 	return nr;
