@@ -25,25 +25,25 @@ static void listen_to_readers(struct agent *agent)
 {
 	if (agent->pressure)
 		pressure_reader_listen(agent->pressure,
-				       controller_pressure_sink(agent->controller));
+				       &controller_sinks(agent->controller)->pressure);
 	if (agent->resident)
-		numa_stat_listen(agent->resident, controller_resident_sink(agent->controller));
+		numa_stat_listen(agent->resident, &controller_sinks(agent->controller)->resident);
 	if (agent->cpusets)
-		cpuset_writer_listen(agent->cpusets, controller_cpuset_sink(agent->controller));
+		cpuset_writer_listen(agent->cpusets, &controller_sinks(agent->controller)->cpuset);
 	if (agent->irqs)
-		irqs_listen(agent->irqs, agent->event, controller_irq_sink(agent->controller));
+		irqs_listen(agent->irqs, agent->event, &controller_sinks(agent->controller)->irq);
 	if (agent->noise)
 		noise_counter_listen(agent->noise, agent->event,
 				     &(struct noise_corrector){agent->strangers,
 							       agent->strangers ? strangers_correct
 										: NULL},
-				     controller_noise_sink(agent->controller));
+				     &controller_sinks(agent->controller)->noise);
 	if (agent->strangers)
-		strangers_listen(agent->strangers, controller_stranger_sink(agent->controller));
+		strangers_listen(agent->strangers, &controller_sinks(agent->controller)->stranger);
 	if (agent->host_groups)
-		host_listen(agent->host_groups, controller_host_sink(agent->controller));
+		host_listen(agent->host_groups, &controller_sinks(agent->controller)->host);
 	if (agent->members)
-		member_mover_listen(agent->members, controller_member_sink(agent->controller));
+		member_mover_listen(agent->members, &controller_sinks(agent->controller)->member);
 }
 
 static int serve(struct agent *agent)
@@ -90,16 +90,16 @@ static int serve(struct agent *agent)
 	if (r)
 		return settings_exit_status(r);
 	own_cpus_apply(agent);
-	agent->store.sink = controller_store_sink(agent->controller);
+	agent->store.sink = &controller_sinks(agent->controller)->store;
 	r = controller_start(agent->controller);
 	if (r)
 		return r == -EINTR ? loop_end_start() : EXIT_OTHER;
 	listen_to_readers(agent);
 	worker_pool_set_grace(agent->pool, GRACE_NS);
-	if (groups_watch(agent->groups, agent->event, controller_groups_sink(agent->controller)))
+	if (groups_watch(agent->groups, agent->event, &controller_sinks(agent->controller)->groups))
 		return EXIT_OTHER;
 	if (agent->kernel && bpf_backend_watch(agent->kernel, agent->event,
-					       controller_kernel_sink(agent->controller)))
+					       &controller_sinks(agent->controller)->kernel))
 		return EXIT_OTHER;
 	if (build_start_sources(agent) || build_start_runtime(agent) ||
 	    build_start_discovery(agent) || build_start_server(agent))

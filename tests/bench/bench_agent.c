@@ -126,7 +126,7 @@ static void start_and_stop(void *unused)
 
 static void scan(void)
 {
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	struct json_object *json = NULL;
 
 	sink->scanned(sink->self, pods, NR_PODS, true);
@@ -223,7 +223,7 @@ static void note_write(const struct step *step)
 static void bench_drift(void)
 {
 	static double samples[NR_DRIFTS];
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 
 	fake->on_step = note_write;
 	for (int i = 0; i < NR_DRIFTS; i++) {

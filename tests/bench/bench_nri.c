@@ -266,8 +266,8 @@ static void open_agent(const char *directory, const char *path, sd_event *event)
 	ports.runtime = &runtime;
 	controller = bench_controller_start(topology, &policy, &config, &ports);
 	store.pool = pool;
-	store.sink = controller_store_sink(controller);
-	options.sink = controller_runtime_sink(controller);
+	store.sink = &controller_sinks(controller)->store;
+	options.sink = &controller_sinks(controller)->runtime;
 	if (source_open(&options, &source) ||
 	    sd_event_add_io(event, NULL, worker_pool_fd(pool), EPOLLIN, on_pool, pool) < 0)
 		die("no connection with the runtime");

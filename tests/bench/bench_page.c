@@ -54,7 +54,7 @@ static void start(void)
 		pods[i] = (struct source_pod){
 			.spec = specs[i], .file = "pods.yaml", .line = 1, .name = specs[i]->name};
 	}
-	sink = controller_source_sink(controller);
+	sink = &controller_sinks(controller)->source;
 	sink->scanned(sink->self, pods, NR_PODS, true);
 	controller_wake(controller);
 	free(pods);

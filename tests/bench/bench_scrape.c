@@ -416,11 +416,11 @@ static void start(void)
 	const struct source_sink *sink;
 
 	controller = bench_controller_start(topology, &policy, &config, &ports);
-	pressure_sink = controller_pressure_sink(controller);
-	fake_resident.sink = controller_resident_sink(controller);
-	fake_irq.sink = controller_irq_sink(controller);
-	fake_stranger.sink = controller_stranger_sink(controller);
-	sink = controller_source_sink(controller);
+	pressure_sink = &controller_sinks(controller)->pressure;
+	fake_resident.sink = &controller_sinks(controller)->resident;
+	fake_irq.sink = &controller_sinks(controller)->irq;
+	fake_stranger.sink = &controller_sinks(controller)->stranger;
+	sink = &controller_sinks(controller)->source;
 	sink->scanned(sink->self, pods, NR_PODS, true);
 	controller_wake(controller);
 	if (fake->nr_groups != 1 + NR_PODS * (1 + BENCH_CONTAINERS))

@@ -76,7 +76,7 @@ static void make_world(void)
 	FUZZ_CHECK(!controller_new(fake_machine(2, 4, 2), &policy, &options, &fake_ports, error,
 				   sizeof(error), &controller));
 	FUZZ_CHECK(!controller_start(controller));
-	sink = controller_source_sink(controller);
+	sink = &controller_sinks(controller)->source;
 	sink->scanned(sink->self, pods, ARRAY_SIZE(pods), true);
 	controller_wake(controller);
 	set_populated(false);

@@ -69,7 +69,7 @@ static inline void side_self_test_waits_in(void *self, char *ret_text, size_t si
 /* The one that goes on has ended; what it found is fake_side.guard. */
 static inline void fake_end_self_test(struct controller *controller)
 {
-	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	const struct kernel_sink *sink = &controller_sinks(controller)->kernel;
 
 	fake_side.self_test_answer = 0;
 	sink->tested(sink->self);

@@ -254,7 +254,7 @@ static inline int fake_await_tree(void *self, uint64_t limit_ns)
 
 static inline void fake_end_look(struct controller *controller)
 {
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 
 	if (fake->look != FAKE_LOOKING)
 		abort();
@@ -379,7 +379,7 @@ static inline int fake_apply(void *self, const struct step *step, char error[GRO
 
 static inline void fake_tell_end(struct controller *controller, const char *path, int result)
 {
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 
 	sink->completed(sink->self, path, result, result ? "injected at the end" : "");
 }
@@ -541,7 +541,7 @@ static inline int fake_path_of(void *self, uint64_t id, char *ret_path, size_t s
 
 static inline void fake_end_name(struct controller *controller)
 {
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 
 	if (!fake->naming)
 		abort();
@@ -694,7 +694,7 @@ static inline int fake_save(void *self, const char *data, size_t len)
 
 static inline void fake_end_save(struct controller *controller, int result)
 {
-	const struct store_sink *sink = controller_store_sink(controller);
+	const struct store_sink *sink = &controller_sinks(controller)->store;
 
 	if (!fake->is_saving)
 		abort();

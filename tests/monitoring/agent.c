@@ -257,11 +257,11 @@ static void make_node(void)
 	started_ns = fake->now_ns = clock_monotonic_ns();
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
-	fake_pressure.sink = controller_pressure_sink(controller);
+	fake_pressure.sink = &controller_sinks(controller)->pressure;
 	fake_resident.topology = topology;
-	fake_resident.sink = controller_resident_sink(controller);
-	fake_irq.sink = controller_irq_sink(controller);
-	fake_stranger.sink = controller_stranger_sink(controller);
+	fake_resident.sink = &controller_sinks(controller)->resident;
+	fake_irq.sink = &controller_sinks(controller)->irq;
+	fake_stranger.sink = &controller_sinks(controller)->stranger;
 	assert_int_equal(controller_start(controller), 0);
 }
 
@@ -364,8 +364,8 @@ static void set_cpus(struct pod_spec *spec, int64_t mcpu)
 /* Beside what was played at the start: a pod is admitted, resized, and in vain; drift is repaired. */
 static void play_changes(void)
 {
-	const struct runtime_sink *runtime = controller_runtime_sink(controller);
-	const struct noise_sink *noise = controller_noise_sink(controller);
+	const struct runtime_sink *runtime = &controller_sinks(controller)->runtime;
+	const struct noise_sink *noise = &controller_sinks(controller)->noise;
 	const struct noise_stranger stranger = {.pid = 99, .cpu = 2};
 
 	tamper("web", GROUP_MEMORY_MAX, "4096");

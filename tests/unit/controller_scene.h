@@ -88,7 +88,7 @@ static inline struct controller *start_controller(void)
 
 static inline void scan(struct controller *controller, struct pod_spec *const *specs, uint32_t nr)
 {
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	struct source_pod *pods = calloc(nr + 1, sizeof(*pods));
 
 	assert_non_null(pods);
@@ -103,7 +103,7 @@ static inline void scan(struct controller *controller, struct pod_spec *const *s
 /* CPUs went off or came back: these are online now. */
 static inline void tell_online(struct controller *controller, const char *list)
 {
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 	struct cpuset online;
 
 	assert_int_equal(cpuset_parse(list, strlen(list), &online), 0);

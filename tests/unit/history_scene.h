@@ -71,7 +71,7 @@ start_counting_with(int (*usage_of)(void *self, uint64_t cgroup_id, struct usage
 	controller = make_node_with(
 		(struct controller_ports){.kernel = &kernel, .pressure = &fake_pressure_port});
 	controller->ports.clock = &clock_port;
-	fake_pressure.sink = controller_pressure_sink(controller);
+	fake_pressure.sink = &controller_sinks(controller)->pressure;
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
 }

@@ -126,7 +126,7 @@ static inline void count_retry(void *self, uint32_t request,
 			       const struct runtime_container *container)
 {
 	node.nr_retries++;
-	controller_runtime_sink(controller)->retried(self, request, container);
+	controller_sinks(controller)->runtime.retried(self, request, container);
 }
 
 /* The thread has written the files, each of which is judged when it was. */
@@ -318,7 +318,7 @@ static inline void open_source(void)
 
 	scene_runtime = &runtime_port;
 	controller = start_controller();
-	runtime_sink = *controller_runtime_sink(controller);
+	runtime_sink = *&controller_sinks(controller)->runtime;
 	runtime_sink.retried = count_retry;
 	options.sink = &runtime_sink;
 	assert_int_equal(kubepods_open(&options, &kubepods), 0);

@@ -73,7 +73,7 @@ static inline struct controller *start_with_port(enum enforcement moves,
 	pods[0] = fake_pod("a", "exclusive", 4000, true);
 	pods[1] = fake_pod("b", "other", 2000, true);
 	controller = make_node_with(ports);
-	port.sink = controller_member_sink(controller);
+	port.sink = &controller_sinks(controller)->member;
 	assert_int_equal(controller_start(controller), 0);
 	scan(controller, pods, 2);
 	return controller;
@@ -121,7 +121,7 @@ static inline struct event_record moved(uint32_t pid, uint64_t from, uint64_t to
 
 static inline void tell(struct controller *controller, const struct event_record *event)
 {
-	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	const struct kernel_sink *sink = &controller_sinks(controller)->kernel;
 
 	sink->event(sink->self, event);
 }

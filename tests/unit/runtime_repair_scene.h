@@ -33,7 +33,7 @@ static struct {
 
 static inline void end_writes(struct cpuset_write *rows, uint32_t nr)
 {
-	const struct cpuset_sink *sink = controller_cpuset_sink(controller);
+	const struct cpuset_sink *sink = &controller_sinks(controller)->cpuset;
 	char text[64];
 
 	for (uint32_t i = 0; i < nr; i++) {
@@ -96,7 +96,7 @@ static const struct runtime_port runtime_port = {.answer = take_answer};
 static inline void create(uint32_t request, const char *uid, const char *id, int64_t cpu_mcpu,
 			  const char *cgroup)
 {
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 	struct pod_spec pod = {.namespace = "default",
 			       .is_of_runtime = true,
 			       .stated_qos = cpu_mcpu ? QOS_GUARANTEED : QOS_BURSTABLE,
@@ -137,7 +137,7 @@ static inline int start(void **state)
 	group = &fake->groups[fake_slot(CGROUP)];
 	text_copy(group->path, sizeof(group->path), CGROUP);
 	text_copy(group->files[GROUP_CPUSET_CPUS], FAKE_VALUE, "2-3");
-	sink = controller_runtime_sink(controller);
+	sink = &controller_sinks(controller)->runtime;
 	sink->synchronized(sink->self, 1, &(struct runtime_snapshot){0});
 	create(2, "a", "1", 2000, CGROUP);
 	return 0;

@@ -164,7 +164,7 @@ static inline struct pod_spec *manifest_pod(const char *uid, int64_t mcpu)
 
 static inline const struct runtime_sink *sink_of(struct controller *controller)
 {
-	return controller_runtime_sink(controller);
+	return &controller_sinks(controller)->runtime;
 }
 
 /* Pod UID's only sandbox is called like it. Returns whether an answer came at once. */

@@ -93,7 +93,7 @@ static struct controller *start_on(const struct machine_port *machine)
 		(struct memory_reservation){.node_id = 0, .bytes = 100 * MIB};
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
-	fake_resident.sink = controller_resident_sink(controller);
+	fake_resident.sink = &controller_sinks(controller)->resident;
 	fake_resident.topology = topology;
 	assert_int_equal(controller_start(controller), 0);
 	return controller;

@@ -118,7 +118,7 @@ static void run_leaves_the_pods_of_a_runtime_to_it(void **state)
 	const struct runtime_container container = {
 		.id = "container", .pod = &sandbox, .spec = &pod->containers[0], .cpus = ""};
 	struct controller *controller = start_node(NULL);
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 
 	pod->is_of_runtime = true;
 	pod->stated_qos = QOS_GUARANTEED;
@@ -250,7 +250,7 @@ static void who_withdraws_is_told_what_the_request_waited_for(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	const struct source_pod source = {.spec = pods[0], .file = "a.yaml", .name = ""};
 	struct controller *controller = start_node(NULL);
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	const struct faces_port *faces = controller_faces(controller);
 	struct json_object *json = NULL;
 	struct json_object *body =
@@ -280,7 +280,7 @@ static void run_reconciles_a_new_pod_at_once(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	const struct source_pod source = {.spec = pods[0], .file = "a.yaml", .name = ""};
 	struct controller *controller = start_node(NULL);
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 
 	sink->scanned(sink->self, &source, 1, true);
 	json_object_put(ask_run(controller, "a", "exclusive", 200));
@@ -294,7 +294,7 @@ static void run_without_a_cgroup_is_not_ready(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	const struct source_pod source = {.spec = pods[0], .file = "a.yaml", .name = ""};
 	struct controller *controller = start_node(NULL);
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 
 	sink->scanned(sink->self, &source, 1, true);
 	fake->read_error = -EIO;

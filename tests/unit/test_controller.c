@@ -113,7 +113,7 @@ static void an_unreadable_directory_ends_nothing(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 
 	scan(controller, pods, 1);
 	sink->scanned(sink->self, NULL, 0, false);
@@ -127,7 +127,7 @@ static void a_damaged_document_ends_nothing(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	const struct source_pod damaged = {
 		.file = "pods.yaml", .line = 3, .error = "line 3: no", .name = "default/a"};
 
@@ -143,7 +143,7 @@ static void drift_is_repaired_and_recorded(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 	struct json_object *drift;
 
 	scan(controller, pods, 1);
@@ -164,7 +164,7 @@ static void a_touched_container_comes_first(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("b", "web", 500, false)};
 	struct controller *controller = start_controller();
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 	struct json_object *drift, *action;
 
 	scan(controller, pods, 2);
@@ -352,7 +352,7 @@ static void a_manifest_found_again_moves_nothing(void **state)
 /* Let the loop turn until `end_ns`; somebody writes into `path` each millisecond. Time spent looking. */
 static uint64_t write_without_end(struct controller *controller, const char *path, uint64_t end_ns)
 {
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 	uint64_t spent_ns = 0;
 
 	while (fake->now_ns < end_ns) {
@@ -375,7 +375,7 @@ static void writing_without_end_costs_little(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("b", "web", 500, false)};
 	struct controller *controller = start_controller();
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 	uint64_t spent_ns, began_ns;
 
 	scan(controller, pods, 2);

@@ -40,7 +40,7 @@ static struct event_record denied(uint64_t culprit, const char *file)
 
 static void tell(struct controller *controller, const struct event_record *event)
 {
-	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	const struct kernel_sink *sink = &controller_sinks(controller)->kernel;
 
 	sink->event(sink->self, event);
 }

@@ -57,7 +57,7 @@ static void add_named(const char *path, uint64_t id, const char *pod, const char
 /* Everything added since; the controller takes it. */
 static void deliver(struct controller *controller)
 {
-	const struct discovery_sink *sink = controller_discovery_sink(controller);
+	const struct discovery_sink *sink = &controller_sinks(controller)->discovery;
 
 	sink->discovered(sink->self, &found);
 	assert_int_equal(found.nr, 0);

@@ -419,7 +419,7 @@ static void a_partition_ended_by_a_write_has_its_culprit(void **state)
 	event.culprit_id = status.cgroup_id;
 	assert_int_equal(fake_status(NULL, "pinfold.slice", &status), 0);
 	event.target_id = status.cgroup_id;
-	sink = controller_kernel_sink(controller);
+	sink = &controller_sinks(controller)->kernel;
 	sink->event(sink->self, &event);
 	expect_drift(controller, 0, "cause", "user");
 	sink->event(sink->self, &event);
@@ -443,7 +443,7 @@ static void an_event_during_a_look_waits_for_the_next(void **state)
 
 	groups.layout = partitioned_layout;
 	controller = start_node(&fake_side_port);
-	sink = controller_kernel_sink(controller);
+	sink = &controller_sinks(controller)->kernel;
 	scan(controller, NULL, 0);
 	fake->slow_look = true;
 	controller_wake(controller);
@@ -477,7 +477,7 @@ static void an_event_during_a_look_waits_for_the_next(void **state)
 static void tell_writer(struct controller *controller, const char *cgroup, const char *container)
 {
 	struct event_record event = EVENT_RECORD(EVENT_DRIFT);
-	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	const struct kernel_sink *sink = &controller_sinks(controller)->kernel;
 	struct step step = {.kind = STEP_CREATE};
 	struct group_status status;
 	char error[GROUP_ERROR_MAX];
@@ -596,7 +596,7 @@ static void a_look_that_began_before_closes_nothing(void **state)
 
 	config.enforcement.guard[ASPECT_CPUSET_FILES] = ENFORCEMENT_AUDIT;
 	controller = start_node(&fake_side_port);
-	sink = controller_groups_sink(controller);
+	sink = &controller_sinks(controller)->groups;
 	scan(controller, pods, 1);
 	fake->slow_look = true;
 	controller_wake(controller);

@@ -373,7 +373,7 @@ static void test_a_guard_known_to_be_inactive_remains_so(void **state)
 /* Neither the guard nor a pod waits for the manifests' disk. */
 static void test_a_blocked_scan_is_reported(void **state)
 {
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 
 	sink->waiting(sink->self, true);
 	tick(2);
@@ -391,7 +391,7 @@ static void test_a_blocked_scan_is_reported(void **state)
 /* One wait ends and another becomes the longest: the finding stays, its remedy does not. */
 static void test_the_remedy_is_that_of_the_longest_wait(void **state)
 {
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	struct pod_spec *pod = fake_pod("a", "exclusive", 4000, true);
 
 	fake->slow_save = true;

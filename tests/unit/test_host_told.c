@@ -22,7 +22,7 @@ static struct controller *start_with(enum host_tasks host_tasks, enum run_mode m
 	changed.mode = mode;
 	controller = make_node_with(
 		(struct controller_ports){.kernel = &fake_side_port, .host = &fake_host_port});
-	fake_host.sink = controller_host_sink(controller);
+	fake_host.sink = &controller_sinks(controller)->host;
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
 }
@@ -70,7 +70,7 @@ static void lists_follow_the_ledger(void **state)
 static void offline_cpus_are_not_taken(void **state)
 {
 	struct controller *controller = start_shared();
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 	struct cpuset online = topology->all;
 
 	scan(controller, pods, 1);

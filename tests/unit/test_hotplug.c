@@ -70,7 +70,7 @@ static void a_pod_is_not_admitted_because_others_go_away(void **state)
 static void cpus_come_back_while_the_manifests_are_incomplete(void **state)
 {
 	struct controller *controller = start_controller();
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	const struct source_pod known = {.spec = pods[0], .file = "pods.yaml", .name = ""};
 
 	tell_online(controller, "0-7");

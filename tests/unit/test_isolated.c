@@ -436,7 +436,7 @@ static void an_invalid_container_is_repaired_with_its_pod(void **state)
 	strcpy(state_of(POD_A), "member");
 	strcpy(state_of(A), "isolated invalid (Parent is not a partition root)");
 	refused_path = A;
-	sink = controller_groups_sink(controller);
+	sink = &controller_sinks(controller)->groups;
 	sink->changed(sink->self, A, "cpuset.cpus.partition");
 	ctl_reconcile_dirty(controller);
 	assert_int_equal(nr_tried, 0);

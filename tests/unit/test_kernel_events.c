@@ -70,7 +70,7 @@ static struct event_record written(uint64_t culprit, uint64_t target, enum group
 
 static void tell(struct controller *controller, const struct event_record *event)
 {
-	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	const struct kernel_sink *sink = &controller_sinks(controller)->kernel;
 
 	sink->event(sink->self, event);
 }
@@ -679,7 +679,7 @@ static void a_restart_publishes_the_policy(void **state)
 /* The programs are there only now: they are told the whole policy. */
 static void tell_again(struct controller *controller)
 {
-	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	const struct kernel_sink *sink = &controller_sinks(controller)->kernel;
 
 	sink->completed(sink->self);
 }
@@ -775,7 +775,7 @@ static void a_policy_that_cannot_be_published_is_a_finding(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 8000, true)};
 	struct controller *controller = start_node(&fake_side_port);
-	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	const struct kernel_sink *sink = &controller_sinks(controller)->kernel;
 	unsigned int nr;
 
 	fake_side.publish_error = -ENOSPC;
@@ -807,7 +807,7 @@ static void removed_groups_are_left_out(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 8000, true)};
 	struct controller *controller = start_node(&fake_side_port);
-	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	const struct kernel_sink *sink = &controller_sinks(controller)->kernel;
 
 	scan(controller, pods, 1);
 	assert_int_equal(fake_side.policy.nr_groups, 3);

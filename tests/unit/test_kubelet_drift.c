@@ -123,7 +123,7 @@ static struct controller *start_as(enum run_mode mode, enum kubelet_enforcement 
 	is_nameless = false;
 	has_own = true;
 	controller = observer_new(mode, &ports);
-	port.sink = controller_cpuset_sink(controller);
+	port.sink = &controller_sinks(controller)->cpuset;
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
 }
@@ -151,7 +151,7 @@ static void add(struct discovery *found, const char *path, uint64_t id, const ch
 /* The node as it is now, some time after the scan before. */
 static void look(struct controller *controller, uint64_t passed_ns)
 {
-	const struct discovery_sink *sink = controller_discovery_sink(controller);
+	const struct discovery_sink *sink = &controller_sinks(controller)->discovery;
 	struct discovery found cleanup_discovery = {0};
 	const char *before = PLAN("0-1,4-15", "2-3");
 
@@ -182,7 +182,7 @@ static struct controller *start(void)
 static void hear_of(struct controller *controller, uint64_t id, enum group_file file, uint32_t pid,
 		    const char *unit, const char *comm)
 {
-	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	const struct kernel_sink *sink = &controller_sinks(controller)->kernel;
 	struct event_record event = EVENT_RECORD(EVENT_DRIFT);
 	struct fake_group *group = &fake->groups[fake_slot(unit)];
 

@@ -24,7 +24,7 @@ static void make_cgroup(const char *path)
 static void create_with(const char *uid, const char *name, const char *id, const char *cgroup,
 			int64_t mcpu)
 {
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 	struct pod_spec pod = {.namespace = "default",
 			       .is_of_runtime = true,
 			       .stated_qos = mcpu % 1000 ? QOS_BURSTABLE : QOS_GUARANTEED,
@@ -128,7 +128,7 @@ static void the_newest_instance_of_a_container_counts(void **state)
 /* The last row takes the place of one that is dropped. */
 static void the_newest_instance_counts_in_whatever_order_they_are_kept(void **state)
 {
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 
 	make_pod_a();
 	for (int i = 2; i < 5; i++) {
@@ -293,7 +293,7 @@ static const char *finding_of(enum finding kind)
 
 static void connect_runtime(void)
 {
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 
 	sink->synchronized(sink->self, 1, &(struct runtime_snapshot){0});
 }
@@ -357,7 +357,7 @@ static void many_containers_are_compared_in_turn(void **state)
 
 static void a_pod_that_ends_is_not_counted_any_more(void **state)
 {
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 
 	make_pod_a();
 	sink->pod_stopped(sink->self, "a");

@@ -135,10 +135,10 @@ static struct controller *make(bool with_kernel)
 	groups.status = late_status;
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
-	fake_pressure.sink = controller_pressure_sink(controller);
-	fake_resident.sink = controller_resident_sink(controller);
-	fake_irq.sink = controller_irq_sink(controller);
-	fake_stranger.sink = controller_stranger_sink(controller);
+	fake_pressure.sink = &controller_sinks(controller)->pressure;
+	fake_resident.sink = &controller_sinks(controller)->resident;
+	fake_irq.sink = &controller_sinks(controller)->irq;
+	fake_stranger.sink = &controller_sinks(controller)->stranger;
 	return controller;
 }
 
@@ -199,7 +199,7 @@ static int set_up_page(void **state)
 static void tell(struct controller *controller, struct pod_spec **specs, uint32_t nr,
 		 const struct source_pod *wrong)
 {
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	struct source_pod pods[16];
 
 	for (uint32_t i = 0; i < nr; i++)
@@ -621,7 +621,7 @@ static void a_pod_that_was_released_is_left_out(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
 	struct controller *controller = start(true);
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 
 	scan(controller, pods, 1);
 	sink->scanned(sink->self, NULL, 0, true);

@@ -307,7 +307,7 @@ static void readiness_needs_all_conditions(void **state)
 {
 	struct controller *controller = make_node(&fake_side_port);
 	const struct faces_port *faces = controller_faces(controller);
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	char reason[64] = "";
 
 	expect_unready(controller, "starting");

@@ -249,7 +249,7 @@ static void every_cgroup_of_a_full_tree_is_seen(void **state)
 static void a_released_pod_has_no_rows(void **state)
 {
 	struct controller *controller = start_with_noise();
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	struct pod_spec *spec = fake_pod("a", "exclusive", 1000, true);
 
 	scan(controller, &spec, 1);

@@ -200,7 +200,7 @@ static void an_emptied_group_triggers_a_look(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_node(NULL);
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 
 	scan(controller, pods, 1);
 	fake->wake_ns = 0;
@@ -222,7 +222,7 @@ static struct source_pod wrong_document(unsigned int line, const char *name)
 
 static void tell(struct controller *controller, const struct source_pod *pods, uint32_t nr)
 {
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 
 	sink->scanned(sink->self, pods, nr, true);
 }

@@ -23,7 +23,7 @@ static struct controller *start_with(const struct kernel_port *kernel)
 	struct controller *controller = make_node_with(
 		(struct controller_ports){.kernel = kernel, .pressure = &fake_pressure_port});
 
-	fake_pressure.sink = controller_pressure_sink(controller);
+	fake_pressure.sink = &controller_sinks(controller)->pressure;
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
 }
@@ -512,7 +512,7 @@ static void only_pods_and_containers_have_rows(void **state)
 static void a_released_pod_has_no_rows(void **state)
 {
 	struct controller *controller = start_with_pressure();
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 
 	scan(controller, pods, 1);
 	pass(controller, 40);

@@ -209,7 +209,7 @@ static void nothing_is_published_before_the_first_look(void **state)
 	fake_side.nr_published = 0;
 	fake->slow_look = fake->stuck_look = true;
 	controller = start_node(&fake_side_port);
-	sink = controller_kernel_sink(controller);
+	sink = &controller_sinks(controller)->kernel;
 	sink->completed(sink->self);
 	assert_int_equal(fake_side.nr_published, 0);
 	fake->slow_look = fake->stuck_look = false;

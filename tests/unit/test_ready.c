@@ -90,7 +90,7 @@ static void a_pod_runs_once_it_is_held(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_controller();
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	struct source_pod source = {.spec = pods[0], .file = "pods.yaml", .line = 1, .name = ""};
 
 	sink->scanned(sink->self, &source, 1, true);
@@ -108,7 +108,7 @@ static void a_change_counts_once_it_is_applied(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_with(pods, 1);
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 
 	expect_ready(controller);
 	sink->scanned(sink->self, NULL, 0, true);

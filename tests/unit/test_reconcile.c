@@ -64,7 +64,7 @@ static void be_slow_with(const char *path, enum group_file file)
 
 static void changed(const char *path)
 {
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 
 	sink->changed(sink->self, path, "cpuset.cpus");
 }
@@ -99,7 +99,7 @@ static void expect_pod(const char *name, const char *state, const char *detail)
 /* The new manifest's value is written by a whole look, and the old one by nobody. */
 static void a_container_whose_ledger_has_changed_waits_for_the_look(void **state)
 {
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	struct source_pod source = {.spec = pods[1], .file = "pods.yaml", .line = 1, .name = ""};
 
 	scan(controller, &pods[1], 1);
@@ -458,7 +458,7 @@ static void a_cgroup_made_late_is_published_and_watched(void **state)
 
 static void a_late_failure_without_a_sentence_has_that_of_its_error(void **state)
 {
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 
 	be_slow_with("web", GROUP_CPU_WEIGHT);
 	scan(controller, pods, 1);

@@ -34,7 +34,7 @@ static void a_refusal_that_says_the_same_counts_once(void **state)
 static void a_name_of_two_empty_parts_is_no_pod(void **state)
 {
 	struct controller *controller = start_controller();
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	const struct source_pod wrong = {
 		.file = "pods.yaml", .line = 9, .error = "line 9: no name", .name = ""};
 	struct answer answer = {0};
@@ -99,7 +99,7 @@ static void a_refused_pod_goes_with_its_document_or_for_room(void **state)
 static void a_wrong_document_is_a_refusal(void **state)
 {
 	struct controller *controller = start_controller();
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	const struct source_pod wrong[] = {
 		{.file = "pods.yaml",
 		 .line = 3,
@@ -134,7 +134,7 @@ static void a_damaged_document_forgets_what_it_said(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("b", "big", 12000, true)};
 	struct controller *controller = start_controller();
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	const struct source_pod damaged = {
 		.file = "pods.yaml", .line = 2, .error = "line 2: no", .name = "default/b"};
 
@@ -159,7 +159,7 @@ static void a_document_without_a_name_takes_no_others_place(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("b", "big", 12000, true)};
 	struct controller *controller = start_controller();
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	const struct source_pod nameless = {
 		.file = "pods.yaml", .line = 2, .error = "line 2: no", .name = ""};
 
@@ -177,7 +177,7 @@ static void documents_of_two_files_are_two(void **state)
 	struct source_pod nameless = {
 		.file = "a.yaml", .line = 3, .error = "line 3: no", .name = ""};
 	struct controller *controller = start_controller();
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 
 	sink->scanned(sink->self, &nameless, 1, true);
 	nameless.file = "b.yaml";
@@ -220,7 +220,7 @@ static void another_document_of_an_admitted_pods_name_is_refused_once(void **sta
 		const struct source_pod both[] = {
 			{.spec = pods[0], .file = "pods.yaml", .line = 1, .name = ""}, others[i]};
 		struct controller *controller = start_controller();
-		const struct source_sink *sink = controller_source_sink(controller);
+		const struct source_sink *sink = &controller_sinks(controller)->source;
 		size_t nr;
 
 		sink->scanned(sink->self, both, 2, true);

@@ -26,7 +26,7 @@ static int set_up_pods(void **state)
 	pods[0] = fake_pod("a", "exclusive", 2000, true);
 	pods[1] = fake_pod("b", "web", 500, false);
 	controller = make_node_with((struct controller_ports){.resident = &fake_resident_port});
-	fake_resident.sink = controller_resident_sink(controller);
+	fake_resident.sink = &controller_sinks(controller)->resident;
 	assert_int_equal(controller_start(controller), 0);
 	scan(controller, pods, 2);
 	return 0;
@@ -268,7 +268,7 @@ static void a_container_that_cannot_be_read_leaves_its_pod_unknown(void **state)
 /* The cgroups of a pod are there until the next reconcile. */
 static void a_released_pod_has_no_figures(void **state)
 {
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	const struct source_pod left = {.spec = pods[1], .file = "pods.yaml", .name = ""};
 
 	(void)state;
@@ -282,7 +282,7 @@ static void a_released_pod_has_no_figures(void **state)
 /* And so is the container that a changed pod had before. */
 static void a_container_without_a_grant_is_local_where_it_runs(void **state)
 {
-	const struct source_sink *sink = controller_source_sink(controller);
+	const struct source_sink *sink = &controller_sinks(controller)->source;
 	const struct source_pod changed[] = {
 		{.spec = pods[0], .file = "pods.yaml", .line = 1, .name = ""},
 		{.spec = pods[1], .file = "pods.yaml", .line = 2, .name = ""},
@@ -336,7 +336,7 @@ static struct discovered_cgroup *discover(const char *path, uint64_t id, const c
 
 static void deliver(void)
 {
-	const struct discovery_sink *sink = controller_discovery_sink(controller);
+	const struct discovery_sink *sink = &controller_sinks(controller)->discovery;
 
 	sink->discovered(sink->self, &found);
 }
@@ -510,7 +510,7 @@ static void up_to_the_limit_all_are_shown(void **state)
 
 static void create_in(const char *uid, const char *name, const char *id, const char *cgroup)
 {
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 	struct pod_spec pod = {.namespace = "default",
 			       .name = "r",
 			       .is_of_runtime = true,

@@ -227,7 +227,7 @@ static struct container_spec spec_of(const char *name, int64_t mcpu, enum contai
 
 static void tell(struct controller *controller, const struct chapter *chapter)
 {
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 	const struct pod_spec pod = spec_of_pod(chapter->pod);
 	const struct container_spec spec = spec_of(chapter->name, chapter->mcpu, chapter->kind);
 	const struct runtime_pod sandbox = {.id = chapter->pod, .spec = &pod};
@@ -253,7 +253,7 @@ static void tell(struct controller *controller, const struct chapter *chapter)
 
 static void synchronize(struct controller *controller)
 {
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 	struct pod_spec pods[MAX_PODS];
 	struct runtime_pod sandboxes[MAX_PODS];
 	struct container_spec specs[MAX_CONTAINERS];

@@ -32,7 +32,7 @@ static void a_cpuset_that_another_wrote_is_put_back(void **state)
 /* Whoever wrote it may have done so through the runtime, with an answer that was lost. */
 static void the_next_answer_repeats_the_cpus(void **state)
 {
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 
 	sink->stopped(sink->self, 3, "other");
 	assert_int_equal(told.nr_changes, 0);
@@ -133,7 +133,7 @@ static void assert_has_told(void)
 /* The container shares from now on. */
 static void make_sharer(void)
 {
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 
 	sink->pod_stopped(sink->self, "a");
 	create(7, "s", "1", 0, CGROUP);
@@ -304,7 +304,7 @@ static void a_contest_ends_when_an_operator_leaves_it(void **state)
 
 static void a_contest_ends_with_the_session(void **state)
 {
-	const struct runtime_sink *sink = controller_runtime_sink(controller);
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
 
 	insist();
 	sink->ended(sink->self);

@@ -89,7 +89,7 @@ static int open_scene(void **state)
 	scene->controller = start_controller();
 	options.event = scene->event;
 	options.socket = scene->path;
-	options.sink = controller_runtime_sink(scene->controller);
+	options.sink = &controller_sinks(scene->controller)->runtime;
 	assert_int_equal(source_open(&options, &scene->source), 0);
 	scene->fd = accept4(scene->listener, NULL, NULL, SOCK_CLOEXEC);
 	assert_true(scene->fd >= 0);

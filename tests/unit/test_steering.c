@@ -26,7 +26,7 @@ static struct controller *start_with_irqs(enum interrupts interrupts, enum run_m
 	changed.mode = mode;
 	controller = make_node_with(
 		(struct controller_ports){.kernel = &fake_side_port, .irq = &fake_irq_port});
-	fake_irq.sink = controller_irq_sink(controller);
+	fake_irq.sink = &controller_sinks(controller)->irq;
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
 }
@@ -190,7 +190,7 @@ static void masks_follow_the_ledger(void **state)
 static void offline_cpus_are_not_allowed(void **state)
 {
 	struct controller *controller = start_steering();
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 	struct cpuset online = topology->all;
 
 	scan(controller, pods, 1);

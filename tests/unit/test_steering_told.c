@@ -34,7 +34,7 @@ static struct controller *start_with_irqs(enum interrupts interrupts, enum run_m
 	options.config = &changed;
 	if (controller_new(topology, &policy, &options, &ports, error, sizeof(error), &controller))
 		fail_msg("controller_new: %s", error);
-	fake_irq.sink = controller_irq_sink(controller);
+	fake_irq.sink = &controller_sinks(controller)->irq;
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
 }
@@ -179,8 +179,8 @@ static void a_refused_mask_is_told_with_its_error(void **state)
 	fake_irq.rows = &row;
 	fake_irq.nr = 1;
 	pass_after(controller, 10);
-	expect_remedy(controller, "the kernel refused CPUs 0-1,6-15 (Input/output error); it is "
-				  "tried again");
+	expect_remedy(controller, "the kernel refused CPUs 0-1,6-15 (Input/output error); the agent "
+				  "tries again");
 	controller_free(controller);
 }
 

@@ -129,7 +129,7 @@ static void cpus_of_a_runtimes_pods_are_not_looked_at(void **state)
 	struct controller *controller = start(ENFORCEMENT_ENFORCE);
 	char text[128];
 
-	controller_runtime_sink(controller)->created(controller, 1, &container);
+	controller_sinks(controller)->runtime.created(controller, 1, &container);
 	scan(controller, pods, 2);
 	controller_wake(controller);
 	cpuset_format(&fake_stranger.request.cpus.exclusive, text, sizeof(text));
@@ -138,14 +138,14 @@ static void cpus_of_a_runtimes_pods_are_not_looked_at(void **state)
 	assert_string_equal(text, "0-1,10-15");
 	/* Noise is counted on them, too, and who is seen there is walked for neither. */
 	fake_stranger.nr_walks = 0;
-	controller_noise_sink(controller)
-		->stranger(controller,
-			   &(struct noise_stranger){.time_ns = fake->now_ns, .pid = 1, .cpu = 2});
+	controller_sinks(controller)
+		->noise.stranger(controller, &(struct noise_stranger){
+						     .time_ns = fake->now_ns, .pid = 1, .cpu = 2});
 	assert_int_equal(fake_stranger.nr_walks, 0);
 	fake->now_ns += S;
-	controller_noise_sink(controller)
-		->stranger(controller,
-			   &(struct noise_stranger){.time_ns = fake->now_ns, .pid = 1, .cpu = 6});
+	controller_sinks(controller)
+		->noise.stranger(controller, &(struct noise_stranger){
+						     .time_ns = fake->now_ns, .pid = 1, .cpu = 6});
 	assert_int_equal(fake_stranger.nr_walks, 1);
 	controller_free(controller);
 }

@@ -35,7 +35,7 @@ static void a_slow_look_delays_no_pod_forever(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("w", "web", 500, false)};
 	struct controller *controller = start_controller();
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 
 	scan(controller, pods, 2);
 	fake->slow_look = true;
@@ -69,7 +69,7 @@ static void a_request_during_a_look_triggers_another(void **state)
 {
 	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false)};
 	struct controller *controller = start_controller();
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 
 	scan(controller, pods, 1);
 	fake->slow_look = true;
@@ -234,7 +234,7 @@ static void a_pod_whose_repair_waits_is_known(void **state)
 	struct pod_spec *pods[] = {fake_pod("w", "web", 500, false),
 				   fake_pod("a", "exclusive", 4000, true)};
 	struct controller *controller = start_with_web(pods);
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 
 	be_slow_with("web", GROUP_CPU_WEIGHT);
 	tamper("web", GROUP_CPU_WEIGHT, "7");

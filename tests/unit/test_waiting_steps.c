@@ -32,7 +32,7 @@ static void a_waiting_step_stops_its_pod_only(void **state)
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 4000, true),
 				   fake_pod("b", "exclusive-too", 2000, true)};
 	struct controller *controller = start_controller();
-	const struct groups_sink *sink = controller_groups_sink(controller);
+	const struct groups_sink *sink = &controller_sinks(controller)->groups;
 
 	be_slow_with("uid-a", GROUP_CPUSET_CPUS);
 	scan(controller, pods, 2);

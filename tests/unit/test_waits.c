@@ -265,7 +265,7 @@ static void a_save_is_named_with_its_remedy(void **state)
 /* The names of an event are looked up one after the other; nobody knows where that waits. */
 static void the_name_that_is_looked_up_is_told(void **state)
 {
-	const struct kernel_sink *sink = controller_kernel_sink(controller);
+	const struct kernel_sink *sink = &controller_sinks(controller)->kernel;
 	struct event_record event = EVENT_RECORD(EVENT_GUARD);
 	struct group_status status;
 	struct waiting waiting;

@@ -19,7 +19,7 @@ static inline struct controller *start(enum enforcement enforcement)
 	controller = make_node_with((struct controller_ports){.kernel = &fake_side_port,
 							      .noise = &fake_noise_port,
 							      .stranger = &fake_stranger_port});
-	fake_stranger.sink = controller_stranger_sink(controller);
+	fake_stranger.sink = &controller_sinks(controller)->stranger;
 	assert_int_equal(controller_start(controller), 0);
 	return controller;
 }
@@ -50,7 +50,7 @@ static inline const char *of_row(struct json_object *rows, const char *pid, cons
 
 static inline void see(struct controller *controller, uint32_t pid, uint64_t ago_ns)
 {
-	const struct noise_sink *sink = controller_noise_sink(controller);
+	const struct noise_sink *sink = &controller_sinks(controller)->noise;
 	const struct noise_stranger stranger = {.time_ns = fake->now_ns - ago_ns, .pid = pid};
 
 	sink->stranger(sink->self, &stranger);

@@ -301,7 +301,7 @@ static void ask_again(void *self, const char *container_id)
 static void tell_found(void *self, struct discovery *found)
 {
 	struct agent *agent = self;
-	const struct discovery_sink *sink = controller_discovery_sink(agent->controller);
+	const struct discovery_sink *sink = &controller_sinks(agent->controller)->discovery;
 
 	if (agent->kubepods)
 		kubepods_discovered(agent->kubepods, found);
@@ -380,7 +380,7 @@ int build_start_sources(struct agent *agent)
 	if (settings_config(agent)->mode == MODE_GUARD)
 		return 0;
 	r = manifests_new(agent->event, agent->pool, directory,
-			  controller_source_sink(agent->controller), &agent->manifests);
+			  &controller_sinks(agent->controller)->source, &agent->manifests);
 	if (r)
 		return log_err(r, "source: cannot watch the manifests directory %s", directory);
 	return manifests_scan(agent->manifests);
@@ -423,7 +423,7 @@ static int start_kubepods(struct agent *agent)
 {
 	const struct kubepods_options options = {
 		.clock = &agent->clock,
-		.sink = controller_runtime_sink(agent->controller),
+		.sink = &controller_sinks(agent->controller)->runtime,
 		.cpusets = &agent->cpuset_port,
 		.discovery = &agent->discovery_port,
 	};
@@ -441,7 +441,7 @@ int build_start_runtime(struct agent *agent)
 	const struct source_options options = {
 		.event = agent->event,
 		.socket = settings_config(agent)->sources.nri,
-		.sink = controller_runtime_sink(agent->controller),
+		.sink = &controller_sinks(agent->controller)->runtime,
 		.changed = tell_runtime,
 		.data = agent,
 	};

@@ -279,24 +279,24 @@ static bool is_healthy(void *self, char *reason, size_t size)
 
 static void fill_sinks(struct controller *controller)
 {
-	controller->source_sink = (struct source_sink){controller, on_scanned, on_waiting};
-	controller->groups_sink = (struct groups_sink){
+	controller->sinks.source = (struct source_sink){controller, on_scanned, on_waiting};
+	controller->sinks.groups = (struct groups_sink){
 		controller,	    on_group_changed, on_group_populated, on_hotplug,
 		on_group_completed, on_looked,	      on_named,
 	};
-	controller->store_sink = (struct store_sink){controller, on_state_saved};
-	controller->kernel_sink = (struct kernel_sink){controller, on_kernel_event,
-						       on_kernel_completed, on_guard_tested};
-	controller->pressure_sink = (struct pressure_sink){controller, on_pressure_sampled};
-	controller->resident_sink = (struct resident_sink){controller, on_resident_sampled};
-	controller->irq_sink = (struct irq_sink){controller, on_irqs_passed, on_irq_written};
-	controller->noise_sink = (struct noise_sink){controller, on_stranger_seen};
-	controller->stranger_sink = (struct stranger_sink){controller, on_strangers_walked};
-	controller->host_sink = (struct host_sink){controller, on_host_passed};
-	controller->discovery_sink = (struct discovery_sink){controller, on_discovered};
-	controller->cpuset_sink = (struct cpuset_sink){controller, on_cpusets_written};
-	controller->member_sink = (struct member_sink){controller, on_member_ended};
-	controller->runtime_sink = (struct runtime_sink){
+	controller->sinks.store = (struct store_sink){controller, on_state_saved};
+	controller->sinks.kernel = (struct kernel_sink){controller, on_kernel_event,
+							on_kernel_completed, on_guard_tested};
+	controller->sinks.pressure = (struct pressure_sink){controller, on_pressure_sampled};
+	controller->sinks.resident = (struct resident_sink){controller, on_resident_sampled};
+	controller->sinks.irq = (struct irq_sink){controller, on_irqs_passed, on_irq_written};
+	controller->sinks.noise = (struct noise_sink){controller, on_stranger_seen};
+	controller->sinks.stranger = (struct stranger_sink){controller, on_strangers_walked};
+	controller->sinks.host = (struct host_sink){controller, on_host_passed};
+	controller->sinks.discovery = (struct discovery_sink){controller, on_discovered};
+	controller->sinks.cpuset = (struct cpuset_sink){controller, on_cpusets_written};
+	controller->sinks.member = (struct member_sink){controller, on_member_ended};
+	controller->sinks.runtime = (struct runtime_sink){
 		controller,	     ctl_runtime_synchronized, ctl_runtime_created,
 		ctl_runtime_resized, ctl_runtime_updated,      ctl_runtime_stopped,
 		ctl_runtime_removed, ctl_runtime_pod_stopped,  ctl_runtime_ended,
@@ -386,74 +386,14 @@ void controller_free(struct controller *controller)
 	free(controller);
 }
 
-const struct source_sink *controller_source_sink(struct controller *controller)
+const struct controller_sinks *controller_sinks(const struct controller *controller)
 {
-	return &controller->source_sink;
-}
-
-const struct groups_sink *controller_groups_sink(struct controller *controller)
-{
-	return &controller->groups_sink;
-}
-
-const struct kernel_sink *controller_kernel_sink(struct controller *controller)
-{
-	return &controller->kernel_sink;
-}
-
-const struct pressure_sink *controller_pressure_sink(struct controller *controller)
-{
-	return &controller->pressure_sink;
-}
-
-const struct resident_sink *controller_resident_sink(struct controller *controller)
-{
-	return &controller->resident_sink;
-}
-
-const struct irq_sink *controller_irq_sink(struct controller *controller)
-{
-	return &controller->irq_sink;
-}
-
-const struct noise_sink *controller_noise_sink(struct controller *controller)
-{
-	return &controller->noise_sink;
-}
-
-const struct stranger_sink *controller_stranger_sink(struct controller *controller)
-{
-	return &controller->stranger_sink;
-}
-
-const struct host_sink *controller_host_sink(struct controller *controller)
-{
-	return &controller->host_sink;
-}
-
-const struct discovery_sink *controller_discovery_sink(struct controller *controller)
-{
-	return &controller->discovery_sink;
+	return &controller->sinks;
 }
 
 const struct faces_port *controller_faces(struct controller *controller)
 {
 	return &controller->faces;
-}
-
-const struct cpuset_sink *controller_cpuset_sink(struct controller *controller)
-{
-	return &controller->cpuset_sink;
-}
-
-const struct member_sink *controller_member_sink(struct controller *controller)
-{
-	return &controller->member_sink;
-}
-
-const struct store_sink *controller_store_sink(struct controller *controller)
-{
-	return &controller->store_sink;
 }
 
 void controller_finding(struct controller *controller, enum finding kind, const char *message,
@@ -465,11 +405,6 @@ void controller_finding(struct controller *controller, enum finding kind, const 
 void controller_clear_finding(struct controller *controller, enum finding kind)
 {
 	findings_clear(&controller->findings, kind);
-}
-
-const struct runtime_sink *controller_runtime_sink(struct controller *controller)
-{
-	return &controller->runtime_sink;
 }
 
 int controller_start(struct controller *controller)

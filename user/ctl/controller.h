@@ -95,24 +95,25 @@ int controller_print_plan(struct controller *controller, struct text *out);
  */
 bool controller_wants_scan(const struct controller *controller);
 
-/*
- * What the sources and the adapters call, on the loop's thread only. All are borrowed and valid as
- * long as the controller, whose members are behind `self`.
- */
-const struct source_sink *controller_source_sink(struct controller *controller);
-const struct groups_sink *controller_groups_sink(struct controller *controller);
-const struct kernel_sink *controller_kernel_sink(struct controller *controller);
-const struct pressure_sink *controller_pressure_sink(struct controller *controller);
-const struct resident_sink *controller_resident_sink(struct controller *controller);
-const struct irq_sink *controller_irq_sink(struct controller *controller);
-const struct noise_sink *controller_noise_sink(struct controller *controller);
-const struct stranger_sink *controller_stranger_sink(struct controller *controller);
-const struct host_sink *controller_host_sink(struct controller *controller);
-const struct discovery_sink *controller_discovery_sink(struct controller *controller);
-const struct cpuset_sink *controller_cpuset_sink(struct controller *controller);
-const struct member_sink *controller_member_sink(struct controller *controller);
-const struct store_sink *controller_store_sink(struct controller *controller);
-const struct runtime_sink *controller_runtime_sink(struct controller *controller);
+/* What the sources and the adapters call, on the loop's thread only; `self` is the controller. */
+struct controller_sinks {
+	struct source_sink source;
+	struct groups_sink groups;
+	struct kernel_sink kernel;
+	struct pressure_sink pressure;
+	struct resident_sink resident;
+	struct irq_sink irq;
+	struct noise_sink noise;
+	struct stranger_sink stranger;
+	struct host_sink host;
+	struct discovery_sink discovery;
+	struct cpuset_sink cpuset;
+	struct member_sink member;
+	struct store_sink store;
+	struct runtime_sink runtime;
+};
+/* Borrowed, and valid as long as the controller. */
+const struct controller_sinks *controller_sinks(const struct controller *controller);
 /* What the server calls for requests, /readyz and /metrics; borrowed like the sinks. */
 const struct faces_port *controller_faces(struct controller *controller);
 

@@ -106,20 +106,7 @@ struct controller {
 	struct page_copy page; /* for people */
 
 	/* The interfaces that other rooms call. */
-	struct source_sink source_sink;
-	struct groups_sink groups_sink;
-	struct kernel_sink kernel_sink;
-	struct pressure_sink pressure_sink;
-	struct resident_sink resident_sink;
-	struct irq_sink irq_sink;
-	struct noise_sink noise_sink;
-	struct stranger_sink stranger_sink;
-	struct host_sink host_sink;
-	struct discovery_sink discovery_sink;
-	struct cpuset_sink cpuset_sink;
-	struct member_sink member_sink;
-	struct store_sink store_sink;
-	struct runtime_sink runtime_sink;
+	struct controller_sinks sinks;
 	struct faces_port faces;
 };
 
