@@ -149,7 +149,7 @@ static __always_inline int check_priority(struct task_struct *task, __u32 hook)
 /*
  * What the kernel permits only to those who may trace the process: ptrace(2) itself, access to
  * its memory, pidfd_getfd(2), /proc/PID/stack and others. To look at a process, as ps and
- * monitoring agents do all the time in /proc, takes PTRACE_MODE_READ and is no business of the guard.
+ * monitoring agents do all the time in /proc, takes PTRACE_MODE_READ and does not concern the guard.
  *
  * process_madvise(2), which swaps the memory of another process out, takes the same mode as opening
  * /proc/PID/maps, so the number of the system call tells the two apart. /proc/PID/stat, which everybody

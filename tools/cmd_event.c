@@ -53,7 +53,7 @@ static bool event_wanted(struct json_object *item, const void *data)
 	return !filter->by_pod || is_same_text(event.pod, filter->pod_name);
 }
 
-/* So many seconds ago; 1 ns after 1970 began for what was before, because 0 is no time here. */
+/* So many seconds ago; 1 ns after 1970 began for what was before, because 0 means that there is no time. */
 static uint64_t time_before(int64_t seconds)
 {
 	struct timespec now;

@@ -21,7 +21,7 @@ static int stranger_show(struct session *session, int argc, char **argv)
 	return select_of_cpus(session, &selection, argc, argv);
 }
 
-/* Kernel threads that nobody can move are on every machine, and are no fault of this one. */
+/* Kernel threads that nobody can move are on every machine, so they are not a fault of this one. */
 static bool could_be_moved(struct json_object *item, const void *data)
 {
 	struct view_stranger row;

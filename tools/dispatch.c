@@ -78,7 +78,7 @@ static int find_command(struct session *session, const struct noun *noun, const 
 	for (i = 0; noun->commands[i].name; i++) {
 		const struct command *command = &noun->commands[i];
 
-		/* two names of one row are no ambiguity */
+		/* two names of one row are not ambiguous */
 		if (command->synonym &&
 		    (!is_prefix(word, command->name) || !strcmp(word, command->synonym)))
 			consider(&match, i, command->synonym);

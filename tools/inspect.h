@@ -88,7 +88,7 @@ struct noun {
 	unsigned int options; /* of enum noun_option */
 	/*
 	 * The first command needs no word of its own ("simulate FILE", "run POD …"):
-	 * what is no whole command name is its argument.
+	 * what is not a whole command name is its argument.
 	 */
 	bool bare;
 	const char *changing[3]; /* commands that change anything; ends with NULL */
@@ -118,7 +118,7 @@ int out_null(struct session *session);
  */
 int out_fail(struct session *session, enum status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Something to know that is no failure; stderr in every mode, so stdout stays one document. */
+/* Something to know that is not a failure; stderr in every mode, so stdout stays one document. */
 void out_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
  * From now on plain text and JSON go to `text`, and failures in plain mode and notes to `errors`,

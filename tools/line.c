@@ -52,7 +52,7 @@ static void take_noun_option(struct options *options, enum noun_option bit, cons
 	options->given |= bit;
 }
 
-/* 0, or -1 for what is no option. */
+/* 0, or -1 for what is not an option. */
 static int take_option(struct options *options, int option)
 {
 	switch (option) {

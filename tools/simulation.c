@@ -522,7 +522,7 @@ static bool facts_equal(const struct container_facts *a, const struct container_
 	       !strcmp(a->isolation, b->isolation) && !strcmp(a->cpu_max, b->cpu_max);
 }
 
-/* Of the pods that were there before: changed or gone. New pods are no change of theirs. */
+/* Of the pods that were there before: changed or gone. New pods do not change them. */
 static void compare_holdings(const struct holdings *before, const struct holdings *after,
 			     struct container_change *rows, size_t *ret_nr)
 {

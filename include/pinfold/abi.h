@@ -32,7 +32,7 @@
 	_Static_assert(sizeof(type) == (size), #type " has another size"); \
 	_Static_assert(__builtin_offsetof(type, last) == (offset), #type " has another layout")
 
-/* A managed cgroup that is no container has no slot. */
+/* Only containers have a slot; other managed cgroups have none. */
 #define SLOT_NONE 0xffffffffu
 
 /* Masks are words of 64 CPUs; the kernel's own limit on x86-64 is 8192 CPUs. */

@@ -63,7 +63,7 @@ int settings_load(const struct agent_options *options, struct config *ret_config
 int settings_exit_status(int err)
 {
 	switch (err) {
-	case -EINVAL: /* what it says is wrong, or it is no file */
+	case -EINVAL: /* what it says is wrong, or it is not a file */
 	case -EBUSY:  /* another allocator is configured */
 	case -ENOENT:
 	case -ENOTDIR:

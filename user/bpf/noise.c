@@ -455,7 +455,7 @@ static void name_softirqs(struct noise_cpu *cpu)
 }
 
 /*
- * The owner's time is read as of some time ago, so whatever it will have been then is no less: a
+ * The owner's time is read as of some time ago, so what it will have been then is not less: a
  * CPU that switches has read its clock before it writes, and a counter must not fall.
  */
 static uint32_t read_sibling(const struct noise_counter *counter, uint32_t cpu, uint32_t i,

@@ -336,7 +336,7 @@ static void write_groups(struct host_pass *pass)
 
 /* --- what no list holds -------------------------------------------------------------------------- */
 
-/* Has it ended, which is no error? */
+/* Has it ended? That is not an error. */
 static bool has_ended(int r)
 {
 	return r == -ENOENT || r == -ESRCH;

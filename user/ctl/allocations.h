@@ -37,7 +37,7 @@ void allocations_count_pod(struct allocations *allocations, const struct ledger 
 void allocations_count_container(struct allocations *allocations, const struct ledger *ledger,
 				 const struct ledger_pod *pod, const struct grant *grant);
 /*
- * A pod was refused. What neither CPUs nor memory caused is no allocation that failed, and neither is
+ * A pod was refused. What neither CPUs nor memory caused is not a failed allocation, and neither is
  * want of an alignment, because nothing was to be allocated yet. `spec` may be NULL.
  */
 void allocations_count_refusal(struct allocations *allocations, const struct ledger *ledger,

@@ -9,7 +9,7 @@
 #include "ctl/publisher.h"
 #include "lib/hash.h"
 
-/* A tick that comes late is no reason to read everything twice. */
+/* A late tick is not a reason to read everything twice. */
 #define FRESH_NS (3500 * 1000000ULL)
 
 uint64_t ctl_pod_number(const char *uid)

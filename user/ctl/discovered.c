@@ -140,7 +140,7 @@ void ctl_take_discovery(struct controller *controller, struct discovery *found)
 		discovered->last = (struct discovery){0};
 		discovered->has_complete = true;
 	}
-	/* At the start everything is new, which is no event; and what was not read did not vanish. */
+	/* At the start everything is new, which is not an event; and what was not read did not vanish. */
 	if (discovered->has_complete && !found->is_incomplete)
 		tell_changes(controller, &discovered->complete, found);
 	discovery_fini(&discovered->last);

@@ -258,7 +258,7 @@ void ctl_tell_guard(struct controller *controller)
 
 	if (!ctl_guard_status(controller, &status))
 		return;
-	/* An observer denies nothing, so a guard that does not is no finding. */
+	/* Mode observe denies nothing, so a guard that does not deny is not a finding there. */
 	if (status.state == GUARD_ACTIVE || is_observing(controller))
 		findings_clear(&controller->findings, FINDING_GUARD_NOT_ACTIVE);
 	else

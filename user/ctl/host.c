@@ -147,9 +147,10 @@ static void tell_failed(struct controller *controller)
 		findings_clear(&controller->findings, FINDING_HOST_GROUPS_NOT_HELD);
 		return;
 	}
-	findings_put(&controller->findings, FINDING_HOST_GROUPS_NOT_HELD, report->failure,
-		     "remove the cause; it is tried again every 10 s, and until then tasks of this "
-		     "group may run on exclusive CPUs");
+	findings_put(
+		&controller->findings, FINDING_HOST_GROUPS_NOT_HELD, report->failure,
+		"remove the cause; the agent tries again every 10 s, and until then tasks of this "
+		"group may run on exclusive CPUs");
 }
 
 static void tell_foreign(struct controller *controller)

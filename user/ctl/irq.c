@@ -169,7 +169,7 @@ void ctl_irq_remedy(const struct controller *controller, const struct irq_row *r
 		snprintf(text, size, "restrict it to CPUs %.120s; mode observe changes nothing",
 			 allowed);
 	else if (row->error)
-		snprintf(text, size, "the kernel refused CPUs %.120s (%s); it is tried again",
+		snprintf(text, size, "the kernel refused CPUs %.120s (%s); the agent tries again",
 			 allowed, strerror(-row->error));
 	else if (steering->masks != ENFORCEMENT_ENFORCE)
 		snprintf(
@@ -192,8 +192,9 @@ static void tell_unreleased(struct controller *controller, int error)
 	}
 	snprintf(message, sizeof(message),
 		 "irqbalance cannot be told which CPUs it spared before: %s", strerror(-error));
-	findings_put(&controller->findings, FINDING_IRQBALANCE_NOT_RELEASED, message,
-		     "it is tried again; restart irqbalance if that does not help");
+	findings_put(
+		&controller->findings, FINDING_IRQBALANCE_NOT_RELEASED, message,
+		"wait, because the agent tries again; restart irqbalance if that does not help");
 }
 
 static void tell_irqbalance(struct controller *controller, const struct irq_report *report)
@@ -295,7 +296,7 @@ void ctl_end_irq_pass(struct controller *controller, int result, struct irq_repo
 
 	steering->since_ns = 0;
 	tell_unread(controller, result);
-	/* Of what cannot be read nobody is told that it spares the exclusive CPUs. */
+	/* A mask that cannot be read must not be reported as sparing the exclusive CPUs. */
 	irq_report_fini(&steering->report);
 	if (result)
 		return;

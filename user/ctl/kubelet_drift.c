@@ -254,7 +254,7 @@ static void put_back_when_due(struct controller *controller, struct kubelet_roun
 
 	if (due_ns == UINT64_MAX)
 		return;
-	/* While only the grace passes, the kubelet may be at work: that is no drift yet. */
+	/* Within the grace period the kubelet may be at work, so this is not drift yet. */
 	if (due_ns <= round->now_ns || state->nr_repairs)
 		note_difference(controller, subject);
 	if (due_ns > round->now_ns)

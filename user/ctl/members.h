@@ -8,8 +8,8 @@
  * root cgroup. Of a process that is moved again before that, the first place counts. Each repair of one
  * process makes the next one wait longer.
  *
- * Known only is what was reported: not a thread that left its process behind, nor what clone3 made
- * elsewhere, nor a move that was suppressed or lost. There is no list of members to compare with, so a
+ * Only what was reported is known. A thread that left its process behind, a process that clone3 made
+ * elsewhere, and a move that was suppressed or lost are not. There is no list of members to compare with, so a
  * process whose move nobody saw is a member of the cgroup that it is in.
  */
 #ifndef CTL_MEMBERS_H

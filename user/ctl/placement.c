@@ -71,7 +71,7 @@ uint64_t placement_run_since(const struct placement_sample *sample, const struct
 	const uint32_t then_us = cpu < sample->nr_cpus ? sample->run_us[cpu] : 0;
 	const uint32_t grown_us = (uint32_t)(usage->run_ns[cpu] / 1000) - then_us;
 
-	/* Half an hour on one CPU is no growth of some seconds, but a fall. */
+	/* Half an hour on one CPU cannot be growth within seconds: the counter fell. */
 	return run_of(usage) < sample->run_ns || grown_us > INT32_MAX ? 0 : grown_us * 1000ULL;
 }
 

@@ -151,8 +151,8 @@ struct groups_port {
 	 */
 	int (*apply)(void *self, const struct step *step, char error[GROUP_ERROR_MAX]);
 	/*
-	 * -EINPROGRESS: an operation on its pod is running, and the status is unknown until it
-	 * ends.
+	 * -ENOENT: there is no such cgroup. -EINPROGRESS: an operation on its pod is running, and the
+	 * status is unknown until it ends.
 	 */
 	int (*status)(void *self, const char *path, struct group_status *ret_status);
 	/*
@@ -166,8 +166,8 @@ struct groups_port {
 	 */
 	int (*tasks)(void *self, const char *path, pid_t **ret_pids, uint32_t *ret_nr);
 	/*
-	 * The affinities of the threads of the group and its descendants. -EINPROGRESS: unknown
-	 * at present.
+	 * The affinities of the threads of the group and its descendants, in the caller's memory;
+	 * nothing in it is to be freed. -EINPROGRESS: unknown at present.
 	 */
 	int (*affinities)(void *self, const char *path, struct affinities *ret_affinities);
 	/*
@@ -192,7 +192,7 @@ struct groups_port {
 	/*
 	 * Cgroups around the workload root that the guard covers in part: its ancestors
 	 * (MANAGED_SELF) and their other children (MANAGED_OVERLAP), but not those of a kubelet's
-	 * pods. *ret_nr <= max.
+	 * pods. *ret_nr <= max. NULL = the port knows none.
 	 */
 	int (*surroundings)(void *self, struct managed_group *ret_groups, uint32_t max,
 			    uint32_t *ret_nr);
@@ -361,9 +361,16 @@ struct observer_space {
 
 struct kernel_port {
 	void *self;
-	/* Load, attach and pin, or adopt what is pinned; may take seconds under emulation. */
+	/*
+	 * Load, attach and pin, or adopt what is pinned; may take seconds under emulation. -EPROTO =
+	 * what is pinned is of a newer version, which must not be replaced. Any other negative errno:
+	 * the agent goes on without programs, and `features` says which are missing and why.
+	 */
 	int (*start)(void *self);
-	/* Register this process as an actor before its first write to a cgroup. */
+	/*
+	 * Register this process as an actor before its first write to a cgroup. With a negative errno
+	 * a pinned guard denies its writes.
+	 */
 	int (*enter_actor)(void *self);
 	/*
 	 * Publish the complete set, generation last. Slots of groups that are not in it are
@@ -379,7 +386,8 @@ struct kernel_port {
 	/* The kernel function in which the self-test is blocked; "" = unknown. */
 	void (*self_test_waits_in)(void *self, char *ret_text, size_t size);
 	void (*guard_status)(void *self, struct guard_status *ret_status);
-	int (*usage)(void *self, uint64_t cgroup_id, struct usage *ret_usage); /* -ENOENT */
+	/* The counters of one container, open intervals included. -ENOENT = it has none; -ENOMEM. */
+	int (*usage)(void *self, uint64_t cgroup_id, struct usage *ret_usage);
 	/* The waits of one container that are over, since its slot was assigned. -ENOENT. */
 	int (*latency)(void *self, uint64_t cgroup_id, struct latency *ret_latency);
 	/*
@@ -447,7 +455,8 @@ struct pressure_sink {
 	void *self;
 	/*
 	 * One row for each cgroup asked for, by ascending id, and the cells that they refer to;
-	 * borrowed for the call. Rows that are missing are those there was no room for. With a negative errno as the result there are none.
+	 * borrowed for the call. A cgroup for which there was no room has no row. With a negative
+	 * errno as the result there are no rows.
 	 */
 	void (*sampled)(void *self, int result, const struct pressure_row *rows, uint32_t nr,
 			const struct pressure_cell *cells);

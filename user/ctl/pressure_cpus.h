@@ -3,8 +3,8 @@
  * The pressure of one cgroup on each CPU of its grant, on each of their NUMA nodes and on all of
  * them together, in the last five minutes and since it is counted. Pure: it reads no clock.
  *
- * The kernel keeps the time of a CPU in 32 bits of ns, which wrap after 4.29 s. What two reads that
- * are further apart have between them is not known: it counts as missed and never as 0.
+ * The kernel keeps the time of a CPU in 32 bits of ns, which wrap after 4.29 s. If two reads are
+ * further apart than that, the time between them is unknown: it counts as missed and never as 0.
  *
  * A node has the mean of its CPUs, weighted by how long the cgroup was active on each between two
  * reads, which is how the kernel computes the pressure of a cgroup from all CPUs of the machine.

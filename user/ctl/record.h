@@ -35,6 +35,7 @@ struct record {
 
 void record_init(struct record *record);
 void record_fini(struct record *record);
+/* Count a start that ended so, for the metrics. */
 void record_count_restored(struct record *record, enum state_restored result);
 /* Has the file become writable again since the last call? */
 bool record_take_mended(struct record *record);

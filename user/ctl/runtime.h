@@ -97,16 +97,15 @@ void ctl_runtime_stopped(void *self, uint32_t request, const char *container_id)
 void ctl_runtime_removed(void *self, const char *container_id);
 void ctl_runtime_pod_stopped(void *self, const char *pod_id);
 void ctl_runtime_ended(void *self);
-/* Does the runtime have a container of this pod, whichever source the pod is of? */
-bool ctl_runtime_names(const struct controller *controller, const char *uid);
 void ctl_runtime_pinned(void *self, const char *container_id, uint64_t run_ns);
 void ctl_runtime_rewritten(void *self, const char *container_id, enum group_file file,
 			   const struct cpuset *value);
-
 void ctl_runtime_contested(void *self, const char *container_id, enum group_file file,
 			   uint32_t nr_reverts);
 void ctl_runtime_retried(void *self, uint32_t request, const struct runtime_container *container);
 
+/* Does the runtime have a container of this pod, whichever source the pod is of? */
+bool ctl_runtime_names(const struct controller *controller, const char *uid);
 /*
  * If room was made since the last call: have the runtime ask again about the containers that were
  * refused, where it can. Call after each release and each second.

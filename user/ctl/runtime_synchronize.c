@@ -10,7 +10,7 @@
 #include "ctl/runtime_private.h"
 #include "lib/log.h"
 
-/* The memory nodes that the runtime has recorded for it; 0 = none, or it is no list of nodes. */
+/* The memory nodes that the runtime has recorded for it; 0 = none, or it is not a list of nodes. */
 static node_mask_t recorded_nodes(const struct controller *controller,
 				  const struct runtime_container *container)
 {

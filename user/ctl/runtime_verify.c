@@ -97,7 +97,7 @@ static void judge_files(const struct controller *controller, struct runtime_row 
 	}
 }
 
-/* Nothing known is no difference. */
+/* An unknown set does not differ. */
 void ctl_runtime_read(const struct controller *controller, struct runtime_row *row)
 {
 	const struct groups_port *groups = controller->ports.groups;

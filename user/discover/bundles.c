@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Where the files are is internal to the runtimes. A runtime that has them elsewhere is no error:
+ * Where the files are is internal to the runtimes. A runtime that has them elsewhere is not an error:
  * its containers have no known names.
  */
 #include "discover/bundles.h"

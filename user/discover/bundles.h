@@ -33,8 +33,9 @@ struct bundles {
 	const char *state_dir;	       /* borrowed; "" = nothing is read */
 	struct bundles_list known;     /* ascending by id: those of the last scan */
 	struct bundles_list collected; /* in no order: those of the scan that runs */
-	uint32_t nr_reads, nr_left;   /* of the scan that runs: files, and those for the next one */
-	char problem[ROW_DETAIL_MAX]; /* of the scan that runs: the first file that is no bundle */
+	uint32_t nr_reads, nr_left; /* of the scan that runs: files, and those for the next one */
+	char problem
+		[ROW_DETAIL_MAX]; /* of the scan that runs: the first file that is not a bundle */
 };
 
 void bundles_begin(struct bundles *bundles);

@@ -4,7 +4,7 @@
  * container. The whole tree is walked, because --cgroup-root may put kubepods anywhere. Not
  * entered are containers, which may nest cgroups as they like, and pinfold's own root.
  *
- * A cgroup that disappears during the walk is no error: the next scan does not see it.
+ * A cgroup that disappears during the walk is not an error: the next scan does not see it.
  */
 #include "discover/scan.h"
 

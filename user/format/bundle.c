@@ -76,7 +76,7 @@ static const char *find_text(struct json_object *annotations, const char *key, s
 
 static void read_name(struct json_object *annotations, const char *key, char *name, size_t size)
 {
-	size_t len = 0; /* of no text, which is no name either */
+	size_t len = 0; /* of no text, which is not a name either */
 	const char *text = find_text(annotations, key, &len);
 
 	if (len < size && is_name(text, len))

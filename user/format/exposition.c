@@ -174,7 +174,7 @@ void exposition_row(struct exposition *exposition, const struct metric_label *la
 		exposition->out->error = row->error;
 }
 
-/* `bound` NULL = the sample is no bucket. */
+/* `bound` NULL = the sample is not a bucket. */
 static void write_sample(struct exposition *exposition, const char *suffix,
 			 const struct metric_label *labels, const char *bound,
 			 char *(*put_it)(char *to, uint64_t number), uint64_t number)

@@ -14,7 +14,7 @@ struct numa_maps_node {
 };
 
 /*
- * Add the pages of a mapping. -EBADMSG: this is no such line. -ERANGE: a node or a number beyond
+ * Add the pages of a mapping. -EBADMSG: the line has another form. -ERANGE: a node or a number beyond
  * all limits. Nothing is added then.
  */
 int numa_maps_add(const char *line, struct numa_maps_node nodes[NUMA_MAPS_NODES]);

@@ -38,7 +38,7 @@ static const struct field_desc changes_fields[] = {
 };
 DESCRIBE_PART(changes_row, changes_fields);
 
-/* The field of the configuration and its new value; NULL = the change is no policy's. */
+/* The field of the configuration and its new value; NULL = the change is not one of the policy. */
 static const char *option_of(const struct change *change, const char **ret_value)
 {
 	switch (change->kind) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Reads /proc/irq, /proc/interrupts and /sys/kernel/irq. Interrupts come and go while they are
- * read, so a file that is missing is no failure. Every other error is one: an interrupt that is
+ * read, so a missing file is not a failure. Every other error is one: an interrupt that is
  * left out loses its original.
  */
 #include "irq/table.h"

@@ -389,7 +389,7 @@ static int read_versions(struct kubelet_reader *reader, struct json_object *root
 
 	/*
 	 * The last version's fault is the one that is told, as in the kubelet; but the
-	 * sentence about a checksum that is wrong says more than that it is no version 1.
+	 * sentence about a checksum that is wrong says more than that it is not version 1.
 	 */
 	for (unsigned int version = pod_level ? 3 : 2; version >= 1 && r == -EINVAL; version--) {
 		kubelet_cpu_state_fini(state);
@@ -488,7 +488,7 @@ int kubelet_cpu_state_read(const char *data, size_t len, const struct kubelet *k
 		*ret_fault = reader.fault;
 		return r;
 	}
-	/* An earlier version's refusal is no news when a later one was read. */
+	/* If a later version was read, what an earlier one was refused for says nothing new. */
 	snprintf(error, error_size, "%s", reader.warning);
 	*ret_state = state;
 	state = (struct kubelet_cpu_state){0};

@@ -504,7 +504,7 @@ int kubelet_memory_state_read(const char *data, size_t len, const struct kubelet
 		*ret_fault = reader.fault;
 		return r;
 	}
-	/* What the first attempts said is no news when a later one succeeded. */
+	/* If a later attempt succeeded, what the first ones said is of no use. */
 	snprintf(error, error_size, "%s", reader.warning);
 	*ret_state = state;
 	state = (struct kubelet_memory_state){0};

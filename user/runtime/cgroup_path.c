@@ -35,7 +35,7 @@ static int append_slices(const char *slice, size_t len, struct text *path)
 	for (size_t i = 0; i <= len; i++) {
 		if (i < len && slice[i] != '-')
 			continue;
-		/* The root slice, "-.slice", and a dash at an end are no names of slices with pods. */
+		/* The root slice, "-.slice", and a dash at an end do not name slices with pods. */
 		if (!i || slice[i - 1] == '-')
 			return -EINVAL;
 		text_append_len(path, slice, i);

@@ -173,7 +173,7 @@ static enum MHD_Result answer_query(struct server *server, struct MHD_Connection
 	return respond_json(connection, MHD_HTTP_OK, reply);
 }
 
-/* Body text to JSON; an empty body is no body. NULL with *ret_error set when it is malformed. */
+/* Body text to JSON; an empty body counts as none. NULL with *ret_error set when it is malformed. */
 static struct json_object *parse_body(const struct text *body, const char **ret_error)
 {
 	struct json_tokener *tokener;

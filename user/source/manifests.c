@@ -167,7 +167,7 @@ static int compare_item_ages(const void *left, const void *right)
 	return compare_ages(*(const struct item *const *)left, *(const struct item *const *)right);
 }
 
-/* Items that are no refusal yet, in this order; `sorted` has room for all items. */
+/* Items that are not refused so far, in this order; `sorted` has room for all items. */
 static uint32_t sort_sound(struct report *report, struct item **sorted,
 			   int (*compare)(const void *, const void *))
 {

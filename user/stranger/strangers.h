@@ -38,7 +38,7 @@ void strangers_correct(void *strangers, const struct noise_stranger *stranger);
 /*
  * Restore the affinities that agents of this boot changed, on the caller's thread. Returns 0, or the
  * errno of what could not be restored; reported. Tasks that a cpuset or another process has narrowed
- * since are named, but are no error. Of a damaged file nothing can be restored, so that is
+ * since are named, but are not an error. Of a damaged file nothing can be restored, so that is
  * 0 as well. The file of originals stays. Nothing below the workload root is changed.
  */
 int strangers_restore(const struct strangers_options *options, const struct topology *topology,

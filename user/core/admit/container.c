@@ -504,7 +504,7 @@ static bool keeps_kind(const struct ledger *ledger, const struct ledger_pod *pod
 	const bool is_gated_off = !is_exclusive && spec->has_pod_resources &&
 				  !manager->policy->pod_level_managers;
 
-	/* So may those of one whose budget is no number of whole CPUs. */
+	/* So may those of one whose budget is not a whole number of CPUs. */
 	const bool has_no_budget = !is_exclusive && is_bubble_pod(ledger, spec, pod->qos) &&
 				   !cpu_bubble_count(spec, pod->qos);
 

@@ -25,7 +25,7 @@ struct resizing {
 };
 
 /*
- * Take as the policy demands. A container whose CPUs are no whole groups, as after a change of
+ * Take as the policy demands. A container whose CPUs are not whole groups, as after a change of
  * the policy, can end with too many or too few in a distributed take. It is then taken packed.
  */
 static enum take_status take_by_policy(const struct cpu_manager *manager, const struct cpuset *held,
@@ -91,7 +91,7 @@ static enum cpu_result choose(const struct cpu_manager *manager, const struct re
 
 	if (result)
 		return result;
-	/* What went offline is given up first. Out of the node's pool it is no candidate. */
+	/* What went offline is given up first. A CPU outside the node's pool is not a candidate. */
 	cpuset_subtract(&first, &manager->withheld);
 	if (grows && affinity && affinity->known) {
 		topology_cpus_of_nodes(manager->topology, affinity->nodes, &aligned);

@@ -62,7 +62,7 @@ struct take_options take_options_of(const struct policy *policy, const struct to
 enum take_status {
 	TAKE_OK,
 	TAKE_NOT_ENOUGH, /* fewer free CPUs than requested */
-	/* In takes that are no resize, only with compatibility kubelet-1.36 and kubelet-1.37: */
+	/* In takes other than a resize, only with compatibility kubelet-1.36 and kubelet-1.37: */
 	TAKE_TOO_FEW,  /* the kubelet's accounting error: CPUs remaining to allocate */
 	TAKE_TOO_MANY, /* the kubelet's accounting error: more CPUs taken than requested */
 	TAKE_HANG,     /* the kubelet would never return */
@@ -102,11 +102,11 @@ enum take_status take_distributed(const struct topology *topology, const struct 
  * In-place resize with distribute-cpus-across-numa (KEP-5554): take_packed_near's contract, but
  * the result is even over as few NUMA nodes as can hold it, counting what each node holds
  * already, and every node with held CPUs stays among them. by_socket prefers nodes of one
- * socket. min_nodes and uncore are ignored. A count that is no multiple of the group, and
+ * socket. min_nodes and uncore are ignored. A count that is not a multiple of the group, and
  * one that no combination of nodes can supply, is taken packed. The result is exact on machines
  * with up to 9 NUMA nodes; with more the search stops after TAKE_NEAR_STEPS steps with the best
  * combination so far. TAKE_TOO_FEW and TAKE_TOO_MANY in every mode: the proposal's accounting
- * errors, where CPUs are held that are no whole groups.
+ * errors, where the CPUs held are not whole groups.
  */
 enum take_status take_distributed_near(const struct topology *topology, const struct cpuset *held,
 				       const struct cpuset *free, unsigned int count,

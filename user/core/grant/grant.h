@@ -34,9 +34,9 @@ struct cpu_affinity {
 
 /*
  * A cpuset takes 1 KB, whatever it holds, so a grant and a pod point to theirs. All of them are in
- * one block, which the pod owns: each in a place of its own in a record that is being changed, equal
- * ones once and empty ones not at all in one that the ledger has committed. ledger_pod_edit() below
- * is the only way to write one.
+ * one block, which the pod owns. While a record is being changed, each has a place of its own. In a
+ * committed record, equal sets are stored once and empty sets are not stored. ledger_pod_edit()
+ * below is the only way to write one.
  */
 struct grant {
 	char container[POD_CONTAINER_NAME];

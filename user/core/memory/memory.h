@@ -63,6 +63,7 @@ struct memory_state {
 struct memory_figures {
 	uint64_t reserved_bytes, granted_bytes, free_bytes;
 };
+/* Of this node index and type (of the manager's), in bytes; the three add up to what the node has. */
 struct memory_figures memory_figures(const struct memory_manager *manager,
 				     const struct memory_state *state, uint32_t node,
 				     uint32_t type);

@@ -41,7 +41,7 @@ enum group_role {
 	GROUP_ROLE_NR
 };
 
-/* Why an exclusive container is no isolated partition although the layout asks for it. */
+/* Why an exclusive container is not an isolated partition although the layout asks for it. */
 enum isolation_gap {
 	ISOLATION_GAP_NONE,
 	ISOLATION_GAP_POOL,    /* a container of its pod uses the shared pool of the node */
