@@ -393,6 +393,7 @@ static void policy_lists_what_is_on(void **state)
 	policy.prefer_closest_nodes = true;
 	policy.cpu_options = (struct cpu_options){true, true, true, true, true, true};
 	policy.excluded = cpus_of("3,5");
+	config.enforcement.debuggers = (struct cgroup_list){2, {"/user.slice", "/debug"}};
 	json = view_policy(&config, NULL, &policy, NULL);
 	check("policy-all-options", &view_policy_desc, json);
 	json_object_put(json);

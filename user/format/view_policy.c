@@ -50,6 +50,8 @@ struct view_policy {
 	const char *host_tasks, *partitions, *interrupts, *runtime_writes;
 	struct memory_reservation_row *reserved_memory;
 	size_t nr_reserved_memory;
+	const char *const *debuggers;
+	size_t nr_debuggers;
 	const struct enforcement_row *enforcement;
 	size_t nr_enforcement;
 };
@@ -84,6 +86,8 @@ static const struct field_desc policy_fields[] = {
 	TEXT(view_policy, partitions, NULL, OR_NULL, "partitions."),
 	TEXT(view_policy, interrupts, NULL, OR_NULL, "interrupts."),
 	TEXT(view_policy, runtime_writes, "runtimeWrites", OR_NULL, "runtimeWrites."),
+	TEXTS(view_policy, debuggers, NULL, LINE,
+	      "Cgroups from which debuggers may attach to processes of containers."),
 	LIST(view_policy, reserved_memory, memory_reservation_row, "reservedMemory", 0,
 	     "reservedMemory."),
 	LIST(view_policy, enforcement, enforcement_row, NULL, BARE, "Per aspect of the guard."),
@@ -155,7 +159,7 @@ struct json_object *view_policy(const struct config *config, const char *file,
 {
 	struct enforcement_row enforcement[ASPECT_NR + 3];
 	struct arena arena cleanup_arena = {0};
-	const char *options[MAX_CPU_OPTIONS];
+	const char *options[MAX_CPU_OPTIONS], *debuggers[CONFIG_DEBUGGERS_MAX];
 	struct view_policy row = {
 		.file = file,
 		.mode = run_mode_name(config->mode),
@@ -177,10 +181,14 @@ struct json_object *view_policy(const struct config *config, const char *file,
 		.partitions = partitions_name(config->partitions),
 		.interrupts = interrupts_name(config->interrupts),
 		.runtime_writes = runtime_writes_name(config->runtime_writes),
+		.debuggers = debuggers,
+		.nr_debuggers = config->enforcement.debuggers.nr,
 		.enforcement = enforcement,
 		.nr_enforcement = fill_enforcement(config, enforcement),
 	};
 
+	for (uint32_t i = 0; i < config->enforcement.debuggers.nr; i++)
+		debuggers[i] = config->enforcement.debuggers.paths[i];
 	fill_reservations(&arena, policy, &row);
 	return view_finish(&arena, &view_policy_desc, &row, 1);
 }
