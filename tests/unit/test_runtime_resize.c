@@ -106,6 +106,30 @@ static void who_was_not_changed_yet_is_behind(void **state)
 	controller_free(controller);
 }
 
+/* It is on CPUs that a pod of a manifest has got, whatever the update was about. */
+static void who_shares_and_could_not_be_changed_is_still_behind(void **state)
+{
+	struct controller *controller = start();
+	struct pod_spec *spec = manifest_pod("m", 4000);
+
+	create(controller, "c", "main", "shared-1", 500);
+	scan(controller, &spec, 1);
+	expect_held(controller, "m", "2-5");
+	assert_int_equal(nr_findings(controller, "runtime_behind", "1 container of"), 1);
+	node.cannot_update = true;
+	resize(controller, "c", "main", "shared-1", 700);
+	end_update(controller);
+	assert_string_equal(cpus_at("shared-1"), "2-15");
+	assert_int_equal(nr_findings(controller, "runtime_behind", "1 container of"), 1);
+	resize(controller, "c", "main", "shared-1", 700);
+	assert_int_equal(nr_findings(controller, "runtime_behind", "1 container of"), 1);
+	end_update(controller);
+	assert_string_equal(cpus_at("shared-1"), "6-15");
+	assert_int_equal(nr_findings(controller, "runtime_behind", ""), 0);
+	pod_spec_free(spec);
+	controller_free(controller);
+}
+
 /* A manifest's pod is refused; a container gives up enough, but its runtime has not said so yet. */
 static struct controller *start_with_cpus_given_up(struct pod_spec **spec)
 {
@@ -523,6 +547,7 @@ int main(void)
 		TEST(what_is_given_up_is_given_with_the_next_answer),
 		TEST(what_the_runtime_could_not_do_is_repeated),
 		TEST(who_was_not_changed_yet_is_behind),
+		TEST(who_shares_and_could_not_be_changed_is_still_behind),
 		TEST(a_refused_pod_of_a_manifest_gets_what_was_given_up),
 		TEST(what_was_given_up_is_not_forgotten_without_its_event),
 		TEST(what_a_session_begins_with_leaves_cpus_too),

@@ -342,7 +342,7 @@ void ctl_runtime_updated(void *self, const char *container_id)
 		return;
 	has_left = row->is_told_own && !cpuset_is_subset(&row->told, &row->answered);
 	ctl_runtime_note_told(controller, row, &row->answered, row->told_nodes);
-	row->is_told_own = true;
+	row->is_told_own = row->is_answered_own;
 	row->answered = CPUSET_EMPTY;
 	ctl_runtime_check(controller);
 	if (!has_left)

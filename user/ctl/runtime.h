@@ -35,8 +35,9 @@ struct runtime_row {
 	struct cpuset told;		 /* the CPUs that the runtime was told; empty = none */
 	bool is_told_own;		 /* and they were exclusive then */
 	node_mask_t told_nodes;		 /* and the memory nodes; 0 = none */
-	/* In the answer to its resize: told once the runtime has carried it out; empty = none. */
+	/* In the answer to its update: told once the runtime has carried it out; empty = none. */
 	struct cpuset answered;
+	bool is_answered_own;
 	uint64_t serial;     /* later containers have higher ones */
 	uint64_t differs_ns; /* since when it has others than it was told; 0 = it has them */
 	struct cpuset found, found_mems;      /* in force when it was read last */

@@ -324,16 +324,16 @@ static bool note_told(struct controller *controller, const char *updated_id,
 		find_due_now(controller, row, released, &due);
 		if (cpuset_is_empty(&due.cpus))
 			continue;
-		is_last = updated_id && due.is_owner && !strcmp(row->id, updated_id) &&
+		is_last = updated_id && !strcmp(row->id, updated_id) &&
 			  !cpuset_equal(&row->told, &due.cpus);
 		row->is_to_be_stated = false;
 		row->answered = is_last ? due.cpus : CPUSET_EMPTY;
+		row->is_answered_own = due.is_owner;
 		if (is_last) {
 			ctl_runtime_note_told(controller, row, &row->told, due.nodes);
 			continue;
 		}
-		has_left |= due.is_owner && row->is_told_own &&
-			    !cpuset_is_subset(&row->told, &due.cpus);
+		has_left |= row->is_told_own && !cpuset_is_subset(&row->told, &due.cpus);
 		ctl_runtime_note_told(controller, row, &due.cpus, due.nodes);
 		row->is_told_own = due.is_owner;
 	}
