@@ -283,7 +283,9 @@ static inline const char *pod_member(struct controller *controller, const char *
 	return text;
 }
 
-static inline unsigned int nr_events(struct controller *controller, const char *kind)
+/* Events of this kind whose detail has `part` in it. */
+static inline unsigned int nr_told(struct controller *controller, const char *kind,
+				   const char *part)
 {
 	struct json_object *events = query(controller, "event");
 	unsigned int nr = 0;
@@ -291,10 +293,16 @@ static inline unsigned int nr_events(struct controller *controller, const char *
 	for (size_t i = 0; i < json_object_array_length(events); i++) {
 		struct json_object *row = json_object_array_get_idx(events, i);
 
-		nr += !strcmp(json_object_get_string(json_object_object_get(row, "kind")), kind);
+		nr += !strcmp(json_object_get_string(json_object_object_get(row, "kind")), kind) &&
+		      strstr(json_object_get_string(json_object_object_get(row, "detail")), part);
 	}
 	json_object_put(events);
 	return nr;
+}
+
+static inline unsigned int nr_events(struct controller *controller, const char *kind)
+{
+	return nr_told(controller, kind, "");
 }
 
 static inline void put_container(const char *id, const char *cpus)

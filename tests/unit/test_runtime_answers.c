@@ -221,9 +221,54 @@ static void who_has_no_cpu_online_keeps_what_it_has(void **state)
 	expect_answer(2, 3, "", "c1=6-12 ");
 	update_otherwise(controller, 4, "excl-1");
 	expect_answer(3, 4, "", "");
+	/* It has them again, without being told. */
+	tell_online(controller, "0-1,3-12");
 	tell_online(controller, "0-15");
-	update_otherwise(controller, 5, "excl-1");
-	expect_answer(4, 5, "", "excl-1=2-5 c1=6-15 ");
+	sink_of(controller)->stopped(controller, 5, "none");
+	expect_answer(4, 5, "", "c1=6-15 ");
+	update_otherwise(controller, 6, "excl-1");
+	expect_answer(5, 6, "", "excl-1=2-5 ");
+	controller_free(controller);
+}
+
+/* Only that of the updated container waits for the event which says that it has been carried out. */
+static void changes_of_others_are_told_once_with_an_update(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "a", "excl-1", 2000);
+	ask(controller, 2, "b", "c1", 500);
+	resize(controller, "a", "main", "excl-1", 4000);
+	assert_string_equal(answers[2].changes, "c1=6-15 excl-1=2-5 ");
+	/* The runtime does not say that it has done this. */
+	update_otherwise(controller, 4, "c1");
+	expect_answer(3, 4, "", "excl-1=2-5 c1=6-15 ");
+	sink_of(controller)->stopped(controller, 5, "none");
+	expect_answer(4, 5, "", "");
+	controller_free(controller);
+}
+
+/* The update does not change its CPUs, so nobody has to wait for its end. */
+static void cpus_that_nobody_else_shared_become_its_own_at_once(void **state)
+{
+	struct controller *controller;
+
+	config.runtime_refusals = RUNTIME_REFUSALS_SHARE;
+	controller = start_recorded();
+	ask(controller, 1, "b", "excl-b", 10000);
+	fake->slow_save = true;
+	ask(controller, 2, "a", "c1", 4000);
+	fake_end_save(controller, -EIO);
+	expect_answer(1, 2, "4-7", "");
+	end_all_saves(controller, 0);
+	fake->slow_save = false;
+	resize(controller, "a", "main", "c1", 4000);
+	assert_string_equal(answers[2].changes, "c1=4-7 ");
+	/* As an owner it keeps them while they are offline; whoever shares would get others. */
+	sink_of(controller)->removed(controller, "excl-b");
+	tell_online(controller, "0-3,8-15");
+	sink_of(controller)->stopped(controller, 4, "none");
+	expect_answer(3, 4, "", "");
 	controller_free(controller);
 }
 
@@ -300,6 +345,8 @@ int main(void)
 		TEST(only_the_container_that_is_updated_is_told_again),
 		TEST(who_has_an_id_that_is_too_long_shares_and_is_told_nothing),
 		TEST(who_has_no_cpu_online_keeps_what_it_has),
+		TEST(changes_of_others_are_told_once_with_an_update),
+		TEST(cpus_that_nobody_else_shared_become_its_own_at_once),
 		TEST(an_owner_is_changed_after_those_that_share),
 		TEST(the_end_of_containers_and_pods_is_saved),
 		TEST(a_pod_ends_with_its_last_sandbox),

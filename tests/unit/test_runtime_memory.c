@@ -94,6 +94,27 @@ static void a_resize_keeps_the_nodes(void **state)
 	controller_free(controller);
 }
 
+/* They do not wait for the runtime to say that it has carried out the resize. */
+static void nodes_of_a_resize_are_told_once(void **state)
+{
+	struct controller *controller;
+
+	config.runtime_refusals = RUNTIME_REFUSALS_SHARE;
+	controller = start();
+	fake->save_error = -EIO;
+	create(controller, "a", "main", "c", 4000);
+	assert_string_equal(mems_at("c"), "");
+	fake->save_error = 0;
+	resize(controller, "a", "main", "c", 4000);
+	assert_string_equal(cpus_at("c"), "2-5");
+	assert_string_equal(mems_at("c"), "0");
+	end_update(controller);
+	set_mems("c", "as told");
+	stop(controller, "unknown");
+	assert_string_equal(mems_at("c"), "as told");
+	controller_free(controller);
+}
+
 static int status_with_nodes(void *self, const char *path, struct group_status *ret_status)
 {
 	const int r = fake_status(self, path, ret_status);
@@ -277,6 +298,7 @@ int main(void)
 		TEST(others_keep_their_nodes),
 		TEST(an_update_states_the_nodes_again),
 		TEST(a_resize_keeps_the_nodes),
+		TEST(nodes_of_a_resize_are_told_once),
 		TEST(other_nodes_than_it_was_told_are_found),
 		TEST(what_does_not_fit_is_refused),
 		TEST(nodes_of_a_running_container_are_adopted),

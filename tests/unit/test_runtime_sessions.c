@@ -50,6 +50,34 @@ static void cpus_are_taken_away_before_they_are_given(void **state)
 	controller_free(controller);
 }
 
+/* An owner that was on the shared pool has CPUs of others until it leaves it, and they have its own. */
+static void who_leaves_the_shared_pool_does_so_between_the_others(void **state)
+{
+	const struct pod_spec a = pod_of("a", QOS_GUARANTEED), b = pod_of("b", QOS_GUARANTEED),
+			      c = pod_of("c", QOS_BURSTABLE), d = pod_of("d", QOS_GUARANTEED);
+	const struct container_spec whole = container_of("main", 4000),
+				    part = container_of("main", 500);
+	const struct runtime_pod pods[] = {{.id = "a", .spec = &a},
+					   {.id = "b", .spec = &b},
+					   {.id = "c", .spec = &c},
+					   {.id = "d", .spec = &d}};
+	const struct runtime_container rows[] = {
+		found("excl-grows", &pods[0], &whole, ""),
+		found("excl-moves", &pods[1], &whole, "0-15"),
+		found("excl-shrinks", &pods[3], &whole, "2-7"),
+		found("wide", &pods[2], &part, "0-15"),
+	};
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "d", "excl-shrinks", 4000);
+	resize(controller, "d", "main", "excl-shrinks", 6000);
+	end_update(controller);
+	synchronize(controller, pods, 4, rows, 4);
+	assert_string_equal(answers[2].changes,
+			    "excl-shrinks=2-5 wide=6-7 excl-moves=12-15 excl-grows=8-11 ");
+	controller_free(controller);
+}
+
 static void recorded_cpus_are_kept_if_they_are_as_many_as_requested(void **state)
 {
 	static const struct {
@@ -136,13 +164,17 @@ static void who_had_to_share_is_decided_again_in_a_new_session(void **state)
 	const struct runtime_pod pods[] = {{.id = "a", .spec = &a}, {.id = "big", .spec = &big}};
 	const struct runtime_container rows[] = {found("c", &pods[0], &four, ""),
 						 found("excl-big", &pods[1], &twelve, "2-13")};
+	const struct runtime_container later[] = {found("c", &pods[0], &four, "14-15"), rows[1]};
 	struct controller *controller = start_recorded();
 
 	synchronize(controller, pods, 2, rows, 2);
 	assert_string_equal(answers[0].changes, "c=14-15 excl-big=2-13 ");
 	assert_int_equal(nr_events(controller, "refuse"), 1);
+	/* The CPUs that it shares are not its own: it is no resize. */
+	synchronize(controller, pods, 2, later, 2);
+	assert_int_equal(nr_told(controller, "refuse", "it runs on the shared pool instead"), 2);
 	synchronize(controller, pods, 1, rows, 1);
-	assert_string_equal(answers[1].changes, "c=2-5 ");
+	assert_string_equal(answers[2].changes, "c=2-5 ");
 	assert_string_equal(pod_member(controller, "a", "held"), "2-5");
 	controller_free(controller);
 }
@@ -238,6 +270,76 @@ static void who_got_less_in_a_session_is_asked_about_again(void **state)
 	sink_of(controller)->pod_stopped(controller, "a");
 	assert_string_equal(asked_again, "excl-short ");
 	controller_free(controller);
+	pod_spec_free(manifest);
+}
+
+/* Its CPUs are no room for others: they share them as before, but for those that it has now. */
+static void who_leaves_the_shared_pool_makes_no_room(void **state)
+{
+	const struct pod_spec a = pod_of("a", QOS_GUARANTEED), b = pod_of("b", QOS_GUARANTEED);
+	const struct container_spec four = container_of("main", 4000),
+				    many = container_of("main", 16000);
+	const struct runtime_pod pods[] = {{.id = "a", .spec = &a}, {.id = "b", .spec = &b}};
+	const struct runtime_container rows[] = {found("excl-short", &pods[1], &many, ""),
+						 found("excl-moves", &pods[0], &four, "0-15")};
+	struct controller *controller;
+
+	scene_runtime = &asking;
+	controller = start_controller();
+	*asked_again = '\0';
+	synchronize(controller, pods, 2, rows, 2);
+	assert_string_equal(pod_member(controller, "a", "held"), "2-5");
+	assert_string_equal(asked_again, "");
+	sink_of(controller)->pod_stopped(controller, "a");
+	assert_string_equal(asked_again, "excl-short ");
+	/* And once. */
+	controller_tick(controller);
+	assert_string_equal(asked_again, "excl-short ");
+	controller_free(controller);
+}
+
+static unsigned int nr_hurries;
+
+static void note_hurry(void *self)
+{
+	nr_hurries++;
+}
+
+/* Where it can ask for a request soon it does, and where it cannot, the operator learns who is behind. */
+static void who_is_behind_is_told_unless_a_request_comes_soon(void **state)
+{
+	static const struct runtime_port hurrying = {.answer = write_down, .ask_soon = note_hurry};
+	static const struct runtime_port *const ports[] = {NULL, &recorder, &hurrying};
+	const struct pod_spec pod = pod_of("b", QOS_GUARANTEED);
+	const struct container_spec many = container_of("main", 16000);
+	const struct runtime_pod sandbox = {.id = "b", .spec = &pod};
+	const struct runtime_container row = found("short", &sandbox, &many, "2-15");
+	struct pod_spec *manifest = manifest_pod("m", 4000);
+
+	for (size_t i = 0; i < ARRAY_SIZE(ports); i++) {
+		const bool is_hurrying = ports[i] == &hurrying;
+		struct controller *controller;
+
+		nr_answers = 0;
+		nr_hurries = 0;
+		scene_runtime = ports[i];
+		controller = start_controller();
+		synchronize(controller, &sandbox, 1, &row, 1);
+		assert_int_equal(nr_hurries, 0);
+		scan(controller, &manifest, 1);
+		assert_string_equal(pod_member(controller, "m", "held"), "2-5");
+		assert_int_equal(nr_findings(controller, "runtime_behind", "1 container of"),
+				 !is_hurrying);
+		assert_int_equal(nr_hurries > 0, is_hurrying);
+		/* Who was refused may ask again where somebody can be asked. */
+		scan(controller, NULL, 0);
+		controller_tick(controller);
+		assert_int_equal(nr_findings(controller, "runtime_behind", ""), 0);
+		controller_free(controller);
+		fake_world_clear();
+		fake_world_make();
+	}
+	scene_runtime = NULL;
 	pod_spec_free(manifest);
 }
 
@@ -434,12 +536,15 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(cpus_are_taken_away_before_they_are_given),
+		TEST(who_leaves_the_shared_pool_does_so_between_the_others),
 		TEST(recorded_cpus_are_kept_if_they_are_as_many_as_requested),
 		TEST(each_container_of_a_session_is_decided),
 		TEST(without_its_cpus_a_resized_container_is_decided_again),
 		TEST(who_had_to_share_is_decided_again_in_a_new_session),
 		TEST(found_cpus_are_kept_if_no_other_pod_has_them),
 		TEST(who_got_less_in_a_session_is_asked_about_again),
+		TEST(who_leaves_the_shared_pool_makes_no_room),
+		TEST(who_is_behind_is_told_unless_a_request_comes_soon),
 		TEST(too_many_containers_of_a_pod_share),
 		TEST(who_is_met_while_its_cpus_are_offline_is_told_nothing),
 		TEST(invalid_containers_share),
