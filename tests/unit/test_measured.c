@@ -21,27 +21,41 @@ static void make_cgroup(const char *path)
 	text_copy(group->files[GROUP_CPUSET_CPUS], FAKE_VALUE, "2-15");
 }
 
+static struct pod_spec made_pod(const char *uid, enum qos_class qos)
+{
+	struct pod_spec pod = {.namespace = "default",
+			       .is_of_runtime = true,
+			       .stated_qos = qos,
+			       .request = RESOURCES_UNSET,
+			       .limit = RESOURCES_UNSET,
+			       .overhead = RESOURCES_UNSET};
+
+	text_copy(pod.uid, sizeof(pod.uid), uid);
+	text_copy(pod.name, sizeof(pod.name), uid);
+	return pod;
+}
+
+static struct container_spec made_container(const char *name, int64_t mcpu)
+{
+	struct container_spec spec = {
+		.kind = CONTAINER_APP, .request = RESOURCES_UNSET, .limit = RESOURCES_UNSET};
+
+	spec.request.cpu_mcpu = spec.limit.cpu_mcpu = mcpu;
+	spec.request.memory_bytes = spec.limit.memory_bytes = 1 << 20;
+	text_copy(spec.name, sizeof(spec.name), name);
+	return spec;
+}
+
 static void create_with(const char *uid, const char *name, const char *id, const char *cgroup,
 			int64_t mcpu)
 {
 	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
-	struct pod_spec pod = {.namespace = "default",
-			       .is_of_runtime = true,
-			       .stated_qos = mcpu % 1000 ? QOS_BURSTABLE : QOS_GUARANTEED,
-			       .request = RESOURCES_UNSET,
-			       .limit = RESOURCES_UNSET,
-			       .overhead = RESOURCES_UNSET};
-	struct container_spec spec = {
-		.kind = CONTAINER_APP, .request = RESOURCES_UNSET, .limit = RESOURCES_UNSET};
+	const struct pod_spec pod = made_pod(uid, mcpu % 1000 ? QOS_BURSTABLE : QOS_GUARANTEED);
+	const struct container_spec spec = made_container(name, mcpu);
 	const struct runtime_pod sandbox = {.id = uid, .spec = &pod};
 	const struct runtime_container container = {
 		.id = id, .pod = &sandbox, .spec = &spec, .cpus = "", .cgroup = cgroup};
 
-	spec.request.cpu_mcpu = spec.limit.cpu_mcpu = mcpu;
-	spec.request.memory_bytes = spec.limit.memory_bytes = 1 << 20;
-	text_copy(pod.uid, sizeof(pod.uid), uid);
-	text_copy(pod.name, sizeof(pod.name), uid);
-	text_copy(spec.name, sizeof(spec.name), name);
 	sink->created(sink->self, 1, &container);
 	controller_wake(controller);
 }
@@ -298,6 +312,28 @@ static void connect_runtime(void)
 	sink->synchronized(sink->self, 1, &(struct runtime_snapshot){0});
 }
 
+/* It may have run for long before the agent met it. */
+static void a_container_that_a_session_begins_with_is_counted(void **state)
+{
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
+	struct pod_spec pod = made_pod("a", QOS_GUARANTEED);
+	struct container_spec spec = made_container("main", 2000);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	const struct runtime_container container = {.id = "1",
+						    .pod = &sandbox,
+						    .spec = &spec,
+						    .cpus = "2-3",
+						    .cgroup = "kubepods/poda/1"};
+
+	make_cgroup("kubepods");
+	make_cgroup("kubepods/poda");
+	make_cgroup("kubepods/poda/1");
+	sink->synchronized(sink->self, 1, &(struct runtime_snapshot){&sandbox, 1, &container, 1});
+	controller_wake(controller);
+	assert_counted("kubepods/poda/1", true);
+	expect_cpus("kubepods/poda/1", "2-3");
+}
+
 static void write_cpus(const char *path, const char *list)
 {
 	text_copy(fake_find(path)->files[GROUP_CPUSET_CPUS], FAKE_VALUE, list);
@@ -389,6 +425,8 @@ int main(void)
 			a_cgroup_in_our_tree_too_deep_or_without_a_pod_is_left_alone, start, stop),
 		cmocka_unit_test_setup_teardown(
 			one_that_cannot_be_read_now_does_not_make_the_guard_partial, start, stop),
+		cmocka_unit_test_setup_teardown(a_container_that_a_session_begins_with_is_counted,
+						start, stop),
 		cmocka_unit_test_setup_teardown(other_cpus_than_the_runtime_was_told_are_found,
 						start, stop),
 		cmocka_unit_test_setup_teardown(many_containers_are_compared_in_turn, start, stop),

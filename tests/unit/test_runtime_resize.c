@@ -354,9 +354,14 @@ static void amounts_that_no_kubelet_states_are_not_decided(void **state)
 	sink_of(controller)->resized(controller, node.request, &container, true);
 	assert_string_equal(node.refusal, "");
 	assert_string_equal(cpus_at("excl-1"), "2-5");
+	/* An agent that has restarted meets it as it is. */
+	controller_free(controller);
+	controller = start_controller();
 	synchronize(controller, &sandbox, 1, &container, 1);
 	assert_string_equal(cpus_at("excl-1"), "2-5");
 	assert_int_equal(nr_events(controller, "refuse"), 0);
+	assert_non_null(strstr(pod_member(controller, "a", "detail"),
+			       "the container runtime made its cgroups"));
 	controller_free(controller);
 }
 

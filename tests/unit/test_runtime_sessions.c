@@ -385,6 +385,22 @@ static void who_is_met_while_its_cpus_are_offline_is_told_nothing(void **state)
 	controller_free(controller);
 }
 
+/* Others may have written its cgroup, whatever the runtime was told while one of its CPUs was offline. */
+static void an_owners_cpus_are_stated_again_also_without_one_that_is_offline(void **state)
+{
+	const struct pod_spec pod = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	const struct runtime_container row = found("excl-1", &sandbox, &spec, "2-4");
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "a", "excl-1", 4000);
+	tell_online(controller, "0-4,6-15");
+	synchronize(controller, &sandbox, 1, &row, 1);
+	assert_string_equal(answers[1].changes, "excl-1=2-4 ");
+	controller_free(controller);
+}
+
 /* They shrink like others, and their CPUs are recorded like those of others. */
 static void invalid_containers_share(void **state)
 {
@@ -427,6 +443,77 @@ static void what_a_session_does_not_list_has_ended(void **state)
 	expect_answer(3, 3, "2-5", "");
 	pod_spec_free(spec);
 	controller_free(controller);
+}
+
+/* Its pod has not ended before the last of them is gone. */
+static void a_sandbox_that_has_stopped_counts_while_it_has_containers(void **state)
+{
+	const struct pod_spec pod = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod, .is_stopped = true};
+	const struct runtime_container row = found("excl-1", &sandbox, &spec, "2-5");
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "a", "excl-1", 4000);
+	synchronize(controller, &sandbox, 1, &row, 1);
+	assert_int_equal(nr_events(controller, "release"), 0);
+	sink_of(controller)->pod_stopped(controller, "a");
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	ask(controller, 2, "a", "excl-1", 4000);
+	synchronize(controller, &sandbox, 1, NULL, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 0);
+	controller_free(controller);
+}
+
+/* Whose it is cannot be told. Without any CPUs on record it has none that might be its own. */
+static void a_container_without_a_sandbox_shares_unless_it_has_cpus_of_its_own(void **state)
+{
+	static const struct runtime_pod nobody = {.id = "", .error = "its sandbox is not listed"};
+	static const struct {
+		const char *cpus, *changes;
+	} rows[] = {
+		{"", "orphan=6-15 "}, {"4-9", "orphan=6-15 "}, {"x", "orphan=6-15 "}, {"2-5", ""}};
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "a", "excl-1", 4000);
+	for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct runtime_container row = found("orphan", &nobody, NULL, rows[i].cpus);
+
+		synchronize(controller, NULL, 0, &row, 1);
+		assert_string_equal(answers[1 + i].changes, rows[i].changes);
+	}
+	controller_free(controller);
+}
+
+/*
+ * Where nobody says which are init containers, one that was alone has ended if another one of its pod is
+ * met, unless it is listed as well.
+ */
+static void a_container_that_was_alone_has_ended_only_if_it_is_not_listed(void **state)
+{
+	static const struct runtime_port kindless = {.answer = write_down, .has_no_kinds = true};
+	const struct pod_spec pod = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec one = container_of("one", 4000),
+				    two = container_of("two", 4000);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	const struct runtime_container rows[] = {found("excl-2", &sandbox, &two, ""),
+						 found("excl-1", &sandbox, &one, "2-5")};
+
+	for (uint32_t nr = 1; nr <= 2; nr++) {
+		struct controller *controller;
+
+		nr_answers = 0;
+		scene_runtime = &kindless;
+		controller = start_controller();
+		synchronize(controller, NULL, 0, NULL, 0);
+		ask_in(controller, 1, "a", "a", "one", "excl-1", 4000);
+		synchronize(controller, &sandbox, 1, rows, nr);
+		assert_int_equal(nr_events(controller, "release"), nr == 1);
+		assert_string_equal(pod_member(controller, "a", "held"), nr == 1 ? "2-5" : "2-9");
+		controller_free(controller);
+		fake_world_clear();
+		fake_world_make();
+	}
 }
 
 /* What a session changed, as the file has it: an agent that starts now knows the pod "kept" alone. */
@@ -547,8 +634,12 @@ int main(void)
 		TEST(who_is_behind_is_told_unless_a_request_comes_soon),
 		TEST(too_many_containers_of_a_pod_share),
 		TEST(who_is_met_while_its_cpus_are_offline_is_told_nothing),
+		TEST(an_owners_cpus_are_stated_again_also_without_one_that_is_offline),
 		TEST(invalid_containers_share),
 		TEST(what_a_session_does_not_list_has_ended),
+		TEST(a_sandbox_that_has_stopped_counts_while_it_has_containers),
+		TEST(a_container_without_a_sandbox_shares_unless_it_has_cpus_of_its_own),
+		TEST(a_container_that_was_alone_has_ended_only_if_it_is_not_listed),
 		TEST(a_session_is_saved_in_its_last_state),
 		TEST(a_session_is_saved_when_the_file_can_be_written_again),
 		TEST(who_waits_is_not_answered_in_the_next_session),
