@@ -189,14 +189,23 @@ static void what_is_measured_is_not_tried_again(void **state)
 
 static void containers_of_several_pods_follow_their_pods(void **state)
 {
-	static const char *const paths[] = {"kubepods",	       "kubepods/poda",	 "kubepods/poda/1",
-					    "kubepods/poda/3", "kubepods/podb",	 "kubepods/podb/2",
-					    "other",	       "other/podc",	 "other/podc/4",
-					    "kubepods/podd",   "kubepods/podd/5"};
-	static const enum group_role roles[] = {GROUP_ROOT,	 GROUP_POD,	 GROUP_CONTAINER,
-						GROUP_CONTAINER, GROUP_POD,	 GROUP_CONTAINER,
-						GROUP_ROOT,	 GROUP_POD,	 GROUP_CONTAINER,
-						GROUP_POD,	 GROUP_CONTAINER};
+	static const struct {
+		const char *path;
+		enum group_role role;
+		const char *uid, *container;
+	} wanted[] = {
+		{"kubepods", GROUP_ROOT, "", ""},
+		{"kubepods/poda", GROUP_POD, "a", ""},
+		{"kubepods/poda/1", GROUP_CONTAINER, "a", "main"},
+		{"kubepods/poda/3", GROUP_CONTAINER, "a", "side"},
+		{"kubepods/podb", GROUP_POD, "b", ""},
+		{"kubepods/podb/2", GROUP_CONTAINER, "b", "main"},
+		{"other", GROUP_ROOT, "", ""},
+		{"other/podc", GROUP_POD, "c", ""},
+		{"other/podc/4", GROUP_CONTAINER, "c", "main"},
+		{"kubepods/podd", GROUP_POD, "d", ""},
+		{"kubepods/podd/5", GROUP_CONTAINER, "d", "main"},
+	};
 	const struct measured_groups *measured = &controller->measured;
 
 	create("a", "main", "1", "kubepods/poda/1");
@@ -205,12 +214,14 @@ static void containers_of_several_pods_follow_their_pods(void **state)
 	create("c", "main", "4", "other/podc/4");
 	/* Its root is there already, though not that of the pod before. */
 	create("d", "main", "5", "kubepods/podd/5");
-	assert_int_equal(measured->tree.nr_groups, measured->nr_own + ARRAY_SIZE(paths));
-	for (uint32_t i = 0; i < ARRAY_SIZE(paths); i++) {
+	assert_int_equal(measured->tree.nr_groups, measured->nr_own + ARRAY_SIZE(wanted));
+	for (uint32_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		const struct group *group = &measured->tree.groups[measured->nr_own + i];
 
-		assert_string_equal(group->path, paths[i]);
-		assert_int_equal(group->role, roles[i]);
+		assert_string_equal(group->path, wanted[i].path);
+		assert_int_equal(group->role, wanted[i].role);
+		assert_string_equal(group->uid, wanted[i].uid);
+		assert_string_equal(group->container, wanted[i].container);
 		assert_true(measured_is_foreign(measured, measured->nr_own + i));
 	}
 	assert_false(measured_is_foreign(measured, measured->nr_own - 1));
@@ -227,14 +238,21 @@ static void assert_same_file(const struct group *a, const struct group *b, enum 
 static void own_groups_have_their_lists_and_no_other_file(void **state)
 {
 	const struct measured_groups *measured = &controller->measured;
+	struct pod_spec *pod = fake_pod("own", "db", 4000, true);
 	uint32_t nr_left_out = 0;
 
+	scan(controller, &pod, 1);
+	pod_spec_free(pod);
+	assert_int_equal(controller->desired.nr_groups, 3);
 	assert_int_equal(measured->nr_own, controller->desired.nr_groups);
 	for (uint32_t i = 0; i < measured->nr_own; i++) {
 		const struct group *group = &measured->tree.groups[i];
 		const struct group *desired = &controller->desired.groups[i];
 
 		assert_string_equal(group->path, desired->path);
+		assert_int_equal(group->role, desired->role);
+		assert_string_equal(group->uid, desired->uid);
+		assert_string_equal(group->container, desired->container);
 		assert_same_file(group, desired, GROUP_CPUSET_CPUS);
 		assert_same_file(group, desired, GROUP_CPUSET_MEMS);
 		for (enum group_file file = GROUP_CPUSET_CPUS + 1; file < GROUP_FILE_NR; file++) {

@@ -181,6 +181,41 @@ static void a_start_uses_the_partition_after_an_error_too(void **state)
 	use_the_partition_until_a_scope_is_known(-EIO);
 }
 
+/* A sibling of the partition can take CPUs from it, and one of a member cannot. */
+static void the_guard_learns_of_a_choice_that_was_put_off(void **state)
+{
+	snprintf(foreign_scope, sizeof(foreign_scope), "machine.slice");
+	outsiders_error = -EIO;
+	controller = start_node(&fake_side_port);
+	assert_true(fake_side.policy.guards_siblings);
+	outsiders_error = 0;
+	controller_tick(controller);
+	assert_false(fake_side.policy.guards_siblings);
+}
+
+/* All cgroups are looked at only if another choice is made than that in force. */
+static void a_choice_that_changes_nothing_costs_no_look(void **state)
+{
+	static const int errors[] = {0, -EIO, -EINPROGRESS, 0};
+	uint64_t began_ns;
+
+	controller = start_node(NULL);
+	fake->look_ns = S;
+	began_ns = fake->now_ns;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		outsiders_error = errors[i];
+		ctl_choose_tier(controller);
+		assert_int_equal(controller->tier.is_undecided, errors[i] != 0);
+		controller_tick(controller);
+		outsiders_error = 0;
+		controller_tick(controller);
+		assert_false(controller->tier.is_undecided);
+		assert_int_equal(fake->now_ns, began_ns);
+	}
+	controller_wake(controller);
+	assert_int_equal(fake->now_ns, began_ns + S);
+}
+
 /* What an earlier agent decided is in force, and its reason may be there still. */
 static void a_restart_takes_what_is_in_force_until_it_knows(void **state)
 {
@@ -263,6 +298,8 @@ int main(void)
 		TEST(what_is_in_force_remains_while_the_list_of_tasks_is_blocked),
 		TEST(a_start_uses_the_partition_until_it_knows_of_a_scope),
 		TEST(a_start_uses_the_partition_after_an_error_too),
+		TEST(the_guard_learns_of_a_choice_that_was_put_off),
+		TEST(a_choice_that_changes_nothing_costs_no_look),
 		TEST(a_restart_takes_what_is_in_force_until_it_knows),
 		TEST(a_restart_does_as_the_operator_says),
 		TEST(a_restart_that_cannot_tell_uses_the_partition),
