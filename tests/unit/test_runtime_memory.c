@@ -11,10 +11,10 @@
 #include "ctl/internal.h"
 #include "runtime_scene.h"
 
-/* Two nodes with ids 0 and 2, 8 CPUs and 8 GiB each. */
-static int set_up_memory(void **state)
+/* Two nodes with ids 0 and 2, 8 CPUs and 8 GiB each, but for the memory of the first one. */
+static void make_nodes(uint64_t first_bytes)
 {
-	struct topology_node nodes[2] = {{.id = 0, .memory_bytes = 8 * GIB},
+	struct topology_node nodes[2] = {{.id = 0, .memory_bytes = first_bytes},
 					 {.id = 2, .memory_bytes = 8 * GIB}};
 	struct topology_cpu cpus[16];
 	struct topology_facts facts = {
@@ -26,13 +26,18 @@ static int set_up_memory(void **state)
 	};
 	char error[256];
 
-	if (set_up(state))
-		return -1;
 	topology_free(topology);
 	for (uint32_t i = 0; i < ARRAY_SIZE(cpus); i++)
 		cpus[i] = (struct topology_cpu){
 			.id = i, .core = i, .node = i / 8 * 2, .socket = i / 8};
 	assert_int_equal(topology_new(&facts, error, sizeof(error), &topology), 0);
+}
+
+static int set_up_memory(void **state)
+{
+	if (set_up(state))
+		return -1;
+	make_nodes(8 * GIB);
 	config.policy.memory = MEMORY_POLICY_STATIC;
 	config.policy.align = ALIGN_SINGLE_NUMA_NODE;
 	policy = config.policy;
@@ -258,6 +263,28 @@ static void a_restart_brings_the_nodes_back(void **state)
 	controller_free(controller);
 }
 
+/* Nothing is decided of it: there is no kubelet that could have stated these amounts. */
+static void memory_that_no_longer_fits_is_said_in_a_new_session_too(void **state)
+{
+	struct pod_spec pod = pod_of("a", QOS_GUARANTEED);
+	const struct container_spec spec = container_of("main", 4000);
+	const struct runtime_pod sandbox = {.id = "a", .spec = &pod};
+	const struct runtime_container container = {
+		.id = "excl-1", .pod = &sandbox, .spec = &spec, .cpus = "2-5", .mems = "0"};
+	struct controller *controller = start();
+
+	create(controller, "a", "main", "excl-1", 4000);
+	controller_free(controller);
+	make_nodes(GIB / 2);
+	controller = start_controller();
+	pod.has_pod_resources = true;
+	synchronize(controller, &sandbox, 1, &container, 1);
+	assert_string_equal(pod_member(controller, "a", "held"), "2-5");
+	assert_non_null(strstr(pod_member(controller, "a", "detail"),
+			       "memory no longer fits its NUMA nodes"));
+	controller_free(controller);
+}
+
 /* What "c" is told when a session begins with these recorded nodes; it shares, and has the CPUs of the pool. */
 static void expect_told(const struct pod_spec *pod, const char *mems, const char *cpus,
 			const char *wanted_mems)
@@ -304,6 +331,7 @@ int main(void)
 		TEST(nodes_of_a_running_container_are_adopted),
 		TEST(without_nodes_the_cpus_are_adopted),
 		TEST(a_restart_brings_the_nodes_back),
+		TEST(memory_that_no_longer_fits_is_said_in_a_new_session_too),
 		TEST(nodes_are_told_only_if_they_differ),
 	};
 

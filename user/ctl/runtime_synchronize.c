@@ -110,10 +110,8 @@ static bool resize(struct controller *controller, const struct runtime_container
 	const struct cpuset before = *ctl_runtime_grant(controller, pod->uid, name)->cpus;
 	int r;
 
-	if (!ctl_runtime_can_resize(controller, container)) {
-		ctl_runtime_note_running(controller, pod->uid);
+	if (!ctl_runtime_can_resize(controller, container))
 		return false;
-	}
 	r = container_prepare_resize(controller->ledger, pod->uid, container->spec, decision);
 	if (!r && decision->admitted)
 		ledger_commit(controller->ledger);
