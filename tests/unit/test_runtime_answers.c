@@ -272,6 +272,21 @@ static void cpus_that_nobody_else_shared_become_its_own_at_once(void **state)
 	controller_free(controller);
 }
 
+/* A runtime may create it anew. It is on the shared pool then, and leaves the CPUs that others get. */
+static void who_is_created_while_its_cpus_are_offline_shares_like_others(void **state)
+{
+	struct controller *controller = start_recorded();
+
+	ask(controller, 1, "a", "excl-1", 4000);
+	expect_answer(0, 1, "2-5", "");
+	tell_online(controller, "0-1,6-15");
+	ask(controller, 2, "a", "excl-1", 4000);
+	expect_answer(1, 2, "6-15", "");
+	ask(controller, 3, "b", "excl-2", 4000);
+	expect_answer(2, 3, "6-9", "excl-1=10-15 ");
+	controller_free(controller);
+}
+
 /* Who shares leaves CPUs before an owner gets any, and before its own are stated again. */
 static void an_owner_is_changed_after_those_that_share(void **state)
 {
@@ -347,6 +362,7 @@ int main(void)
 		TEST(who_has_no_cpu_online_keeps_what_it_has),
 		TEST(changes_of_others_are_told_once_with_an_update),
 		TEST(cpus_that_nobody_else_shared_become_its_own_at_once),
+		TEST(who_is_created_while_its_cpus_are_offline_shares_like_others),
 		TEST(an_owner_is_changed_after_those_that_share),
 		TEST(the_end_of_containers_and_pods_is_saved),
 		TEST(a_pod_ends_with_its_last_sandbox),

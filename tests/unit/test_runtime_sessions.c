@@ -282,6 +282,8 @@ static void who_leaves_the_shared_pool_makes_no_room(void **state)
 	const struct runtime_pod pods[] = {{.id = "a", .spec = &a}, {.id = "b", .spec = &b}};
 	const struct runtime_container rows[] = {found("excl-short", &pods[1], &many, ""),
 						 found("excl-moves", &pods[0], &four, "0-15")};
+	const struct runtime_container resized[] = {rows[0],
+						    found("excl-moves", &pods[0], &four, "2-7")};
 	struct controller *controller;
 
 	scene_runtime = &asking;
@@ -290,6 +292,13 @@ static void who_leaves_the_shared_pool_makes_no_room(void **state)
 	synchronize(controller, pods, 2, rows, 2);
 	assert_string_equal(pod_member(controller, "a", "held"), "2-5");
 	assert_string_equal(asked_again, "");
+	/* An owner that has fewer than before is another matter. */
+	resize(controller, "a", "main", "excl-moves", 6000);
+	end_update(controller);
+	assert_string_equal(asked_again, "");
+	synchronize(controller, pods, 2, resized, 2);
+	assert_string_equal(asked_again, "excl-short ");
+	*asked_again = '\0';
 	sink_of(controller)->pod_stopped(controller, "a");
 	assert_string_equal(asked_again, "excl-short ");
 	/* And once. */
