@@ -73,6 +73,25 @@ static void the_granted_cpus_are_published_whatever_is_in_force(void **state)
 	free_pods(pods, 2);
 }
 
+/* It keeps its cgroups, so nothing but the grant has changed. */
+static void the_cpus_of_a_changed_pod_are_published(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "one", 2000, true)};
+	struct controller *controller = start_node(&fake_side_port);
+	struct cpuset granted;
+
+	scan(controller, pods, 1);
+	controller_wake(controller);
+	pods[0]->containers->request.cpu_mcpu = pods[0]->containers->limit.cpu_mcpu = 4000;
+	scan(controller, pods, 1);
+	granted = cpuset_of_text(file_of("uid-a/one", GROUP_CPUSET_CPUS));
+	assert_int_equal(cpuset_count(&granted), 4);
+	assert_true(
+		cpuset_equal(published_of(group_of(GROUP_CONTAINER, "uid-a/one"))->cpus, &granted));
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 static bool is_published(const char *path)
 {
 	struct group_status status;
@@ -252,6 +271,7 @@ int main(void)
 		TEST(the_finding_remains_until_everything_was_published),
 		TEST(only_an_observer_may_empty_the_policy),
 		TEST(the_granted_cpus_are_published_whatever_is_in_force),
+		TEST(the_cpus_of_a_changed_pod_are_published),
 		TEST(groups_without_room_are_a_finding),
 	};
 

@@ -405,6 +405,8 @@ static void a_resize_is_counted_and_told(void **state)
 		      "\npinfold_admissions_total{result=\"admitted\",reason=\"none\"} 2\n");
 	expect_metric(controller, "\npinfold_container_assignments_total{resource_name=\"cpu\","
 				  "assignment_type=\"node_exclusive\"} 2\n");
+	expect_metric(controller, "\nresource_manager_allocations_total{resource_name=\"cpu\","
+				  "source=\"node\"} 2\n");
 	expect_metric(controller, "\npinfold_resizes_total{result=\"admitted\"} 1\n");
 	expect_metric(controller, "\npinfold_admission_duration_seconds_count 2\n");
 	expect_metric(controller, "\npinfold_admission_duration_seconds_sum 0.001");

@@ -307,6 +307,31 @@ static void who_leaves_the_shared_pool_makes_no_room(void **state)
 	controller_free(controller);
 }
 
+static void a_pod_of_a_manifest_that_ends_makes_room(void **state)
+{
+	const struct pod_spec pod = pod_of("b", QOS_GUARANTEED);
+	const struct container_spec many = container_of("main", 14000);
+	const struct runtime_pod sandbox = {.id = "b", .spec = &pod};
+	const struct runtime_container row = found("excl-short", &sandbox, &many, "");
+	struct pod_spec *manifest = manifest_pod("m", 4000);
+	struct controller *controller;
+
+	scene_runtime = &asking;
+	controller = start_controller();
+	scan(controller, &manifest, 1);
+	synchronize(controller, &sandbox, 1, &row, 1);
+	controller_tick(controller);
+	*asked_again = '\0';
+	controller_tick(controller);
+	assert_string_equal(asked_again, "");
+	scan(controller, NULL, 0);
+	assert_int_equal(nr_rows(controller, "pod"), 1);
+	controller_tick(controller);
+	assert_string_equal(asked_again, "excl-short ");
+	controller_free(controller);
+	pod_spec_free(manifest);
+}
+
 static unsigned int nr_hurries;
 
 static void note_hurry(void *self)
@@ -640,6 +665,7 @@ int main(void)
 		TEST(found_cpus_are_kept_if_no_other_pod_has_them),
 		TEST(who_got_less_in_a_session_is_asked_about_again),
 		TEST(who_leaves_the_shared_pool_makes_no_room),
+		TEST(a_pod_of_a_manifest_that_ends_makes_room),
 		TEST(who_is_behind_is_told_unless_a_request_comes_soon),
 		TEST(too_many_containers_of_a_pod_share),
 		TEST(who_is_met_while_its_cpus_are_offline_is_told_nothing),

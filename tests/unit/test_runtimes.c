@@ -74,9 +74,16 @@ static void pods_of_manifests_leave_the_cpus(void **state)
 	assert_string_equal(file_of("web", GROUP_CPUSET_CPUS), "6-15");
 	assert_null(group_of(GROUP_POD, "podb"));
 	assert_int_equal(nr_rows(controller, "pod"), 2);
-	/* A scan that does not name the runtime's pod does not end it. */
+	/* A scan that does not name the runtime's pod does not end it, */
 	scan(controller, &spec, 1);
 	assert_int_equal(nr_rows(controller, "pod"), 2);
+	assert_string_equal(pod_member(controller, "b", "state"), "running");
+	/* nor does it before the runtime has said what it has. */
+	controller_free(controller);
+	controller = start_controller();
+	controller_wake(controller);
+	scan(controller, &spec, 1);
+	assert_string_equal(pod_member(controller, "b", "held"), "2-5");
 	pod_spec_free(spec);
 	controller_free(controller);
 }
