@@ -206,7 +206,7 @@ static void test_an_outage_is_reported_afterwards(void **state)
 static const char *not_ready_because(void)
 {
 	const struct faces_port *faces = controller_faces(controller);
-	static char reason[256];
+	static char reason[ROW_DETAIL_MAX];
 
 	*reason = '\0';
 	assert_false(faces->ready(faces->self, reason, sizeof(reason)));
@@ -450,6 +450,20 @@ static void test_an_observer_does_not_test_the_guard(void **state)
 	assert_false(has_finding("guard_not_active", ""));
 }
 
+/* It asks for no protection, so it misses none. */
+static void test_an_observer_does_not_miss_the_protection_of_its_files(void **state)
+{
+	controller_free(controller);
+	fake_side_reset();
+	fake_side.guard.is_unprotected = true;
+	snprintf(fake_side.guard.unprotected, sizeof(fake_side.guard.unprotected), "refused");
+	controller = start_node(&fake_side_port);
+	assert_true(has_finding("guard_files_unprotected", "refused"));
+	config.mode = MODE_OBSERVE;
+	tick(1);
+	assert_false(has_finding("guard_files_unprotected", ""));
+}
+
 /* The start tells the policy once, whatever was put back while the programs were loaded. */
 static void test_a_change_before_the_start_is_not_published_over(void **state)
 {
@@ -552,6 +566,22 @@ static void test_each_mode_is_compared_with_the_configuration(void **state)
 		}
 		ask_and_have(aspect, ENFORCEMENT_ENFORCE);
 	}
+}
+
+/* All of them fit, so the operator learns at once what to look for. */
+static void test_all_modes_that_differ_are_named(void **state)
+{
+	struct text expected cleanup_text = {0};
+
+	scan(controller, NULL, 0);
+	text_printf(&expected, "the guard is not in the mode asked for: ");
+	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++) {
+		ask_and_have(aspect, ENFORCEMENT_ENFORCE);
+		fake_side.guard.modes[aspect] = ENFORCEMENT_AUDIT;
+		text_printf(&expected, "%s%s audit instead of enforce", aspect ? ", " : "",
+			    aspect_option(aspect));
+	}
+	assert_string_equal(not_ready_because(), expected.data);
 }
 
 /* Its programs are not there, so its mode is off, which a finding of its own says. */
@@ -712,12 +742,14 @@ int main(void)
 		TEST(test_the_self_test_does_not_wait_for_others),
 		TEST(test_a_guard_that_denies_nothing_is_told_at_the_start),
 		TEST(test_an_observer_does_not_test_the_guard),
+		TEST(test_an_observer_does_not_miss_the_protection_of_its_files),
 		TEST(test_a_change_before_the_start_is_not_published_over),
 		TEST(test_the_cgroup_of_the_self_test_is_kept),
 		TEST(test_without_programs_there_is_no_status),
 		TEST(test_a_released_guard_is_not_ready),
 		TEST(test_a_release_counts_whatever_the_modes_say),
 		TEST(test_each_mode_is_compared_with_the_configuration),
+		TEST(test_all_modes_that_differ_are_named),
 		TEST(test_a_protection_that_the_kernel_refuses_is_no_other_mode),
 		TEST(test_a_missing_guard_is_not_ready_where_the_kernel_could_run_it),
 		TEST(test_a_guard_that_denies_nothing_is_not_ready),

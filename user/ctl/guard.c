@@ -161,8 +161,8 @@ static void tell_unprotected(struct controller *controller, const struct guard_s
 	const enum finding kind = FINDING_GUARD_FILES_UNPROTECTED;
 	const struct config *config = controller->options.config;
 
-	if (status->is_unprotected && !is_observing(controller) &&
-	    config->enforcement.guard[ASPECT_GUARD_FILES] != ENFORCEMENT_OFF)
+	if (status->is_unprotected &&
+	    config_guard_mode(config, ASPECT_GUARD_FILES) != ENFORCEMENT_OFF)
 		findings_put(&controller->findings, kind, status->unprotected,
 			     "report this kernel, or set enforcement.guardFiles to off; while the "
 			     "agent runs, it reverts changes of the pins");
