@@ -409,6 +409,23 @@ static void many_containers_are_compared_in_turn(void **state)
 	assert_non_null(strstr(finding_of(FINDING_RUNTIME_CPUS_DIFFER), "20 containers"));
 }
 
+/* Until the next look its cgroup is among those that are measured. */
+static void a_container_that_was_removed_has_no_grant_to_show(void **state)
+{
+	static const char info[] = "pinfold_container_info{namespace=\"default\",pod=\"a\",";
+	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
+	uint32_t nr_measured;
+
+	make_pod_a();
+	make_cgroup("kubepods/poda/2");
+	create("a", "side", "2", "kubepods/poda/2");
+	assert_int_equal(nr_series(controller, info), 2);
+	nr_measured = controller->measured.tree.nr_groups;
+	sink->removed(sink->self, "2");
+	assert_int_equal(controller->measured.tree.nr_groups, nr_measured);
+	assert_int_equal(nr_series(controller, info), 1);
+}
+
 static void a_pod_that_ends_is_not_counted_any_more(void **state)
 {
 	const struct runtime_sink *sink = &controller_sinks(controller)->runtime;
@@ -448,6 +465,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_cpus_than_the_runtime_was_told_are_found,
 						start, stop),
 		cmocka_unit_test_setup_teardown(many_containers_are_compared_in_turn, start, stop),
+		cmocka_unit_test_setup_teardown(a_container_that_was_removed_has_no_grant_to_show,
+						start, stop),
 		cmocka_unit_test_setup_teardown(a_pod_that_ends_is_not_counted_any_more, start,
 						stop),
 	};

@@ -18,6 +18,7 @@
 #define WAIT_SERIES	 "pinfold_cpu_wait_seconds_total{"
 #define THROTTLED_SERIES "pinfold_throttled_seconds_total{"
 #define LATENCY_SERIES	 "pinfold_runqueue_latency_seconds_bucket{"
+#define INFO_SERIES	 "pinfold_container_info{"
 
 static void check_series(struct controller *controller, bool cpu, bool throttled)
 {
@@ -68,12 +69,18 @@ static void the_throttled_time_is_that_of_the_last_pass(void **state)
 	free_pods(pods, 1);
 }
 
-static void expect_preemptions(struct controller *controller, unsigned int nr)
+/* What so many containers of pod a have counted, as tests/lib/fake_kernel.h has it of each. */
+static void expect_counted(struct controller *controller, unsigned int nr_containers)
 {
 	char line[128];
 
 	snprintf(line, sizeof(line),
-		 "pinfold_pod_preemptions_total{namespace=\"default\",pod=\"a\"} %u\n", nr);
+		 "pinfold_pod_preemptions_total{namespace=\"default\",pod=\"a\"} %u\n",
+		 nr_containers * 24);
+	expect_metric(controller, line);
+	snprintf(line, sizeof(line),
+		 "pinfold_runqueue_latency_seconds_count{namespace=\"default\",pod=\"a\"} %u\n",
+		 nr_containers * 354321);
 	expect_metric(controller, line);
 }
 
@@ -84,7 +91,6 @@ static void what_a_container_counted_stays_with_its_pod(void **state)
 				   fake_pod("b", "other", 1000, true)};
 	struct container_spec *containers = calloc(2, sizeof(*containers));
 	struct controller *controller = start_metrics_node(true);
-	const unsigned int of_one = 24; /* tests/lib/fake_kernel.h */
 
 	assert_non_null(containers);
 	containers[0] = containers[1] = pods[0]->containers[0];
@@ -94,14 +100,14 @@ static void what_a_container_counted_stays_with_its_pod(void **state)
 	pods[0]->nr_containers = 2;
 	scan(controller, pods, 2);
 	controller_tick(controller);
-	expect_preemptions(controller, 2 * of_one);
+	expect_counted(controller, 2);
 	/* Before anybody has noticed, and afterwards. */
 	fake_remove("pinfold.slice/poduid-a/one");
-	expect_preemptions(controller, 2 * of_one);
+	expect_counted(controller, 2);
 	for (int i = 0; i < 3; i++) {
 		fake->now_ns += 2000 * MS;
 		ctl_publish(controller);
-		expect_preemptions(controller, 2 * of_one);
+		expect_counted(controller, 2);
 	}
 	assert_int_equal(controller->ended.nr, 1);
 	/* A pod that was released leaves nothing behind. */
@@ -123,19 +129,45 @@ static void unreadable_values_are_left_out(void **state)
 	fake_side.usage_error = -ENOENT;
 	check_series(controller, false, true);
 	fake_side.usage_error = 0;
-	/* A pod has all of its series or none; its containers have what is known. */
+	/*
+	 * A pod has all of its series or none; its containers have what is known. The page reads
+	 * the counters itself, and then finds those of a look.
+	 */
 	fake_side.latency_error = -ENOENT;
-	assert_int_equal(nr_series(controller, CPU_SERIES), 0);
-	assert_int_equal(nr_series(controller, LATENCY_SERIES), 0);
-	assert_true(nr_series(controller, WAIT_SERIES) > 0);
+	for (int nr_looks = 0; nr_looks < 2; nr_looks++) {
+		assert_int_equal(nr_series(controller, CPU_SERIES), 0);
+		assert_int_equal(nr_series(controller, LATENCY_SERIES), 0);
+		assert_true(nr_series(controller, WAIT_SERIES) > 0);
+		assert_int_equal(ctl_look_counters(controller), 0);
+	}
 	fake_side.latency_error = 0;
 	/* What it counted belongs to its pod. */
+	assert_int_equal(nr_series(controller, INFO_SERIES), 1);
 	fake_remove("pinfold.slice/poduid-a/exclusive");
+	assert_int_equal(nr_series(controller, INFO_SERIES), 0);
 	assert_int_equal(nr_series(controller, WAIT_SERIES), 0);
 	assert_int_equal(nr_series(controller, THROTTLED_SERIES), 0);
 	assert_true(nr_series(controller, CPU_SERIES) > 0);
 	fake_side.usage_error = -ENOENT;
 	check_series(controller, false, false);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
+/* 0 would say that nobody waited. */
+static void pressure_that_is_not_measured_has_no_series(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start_metrics_node(true);
+
+	scan(controller, pods, 1);
+	for (int i = 0; i < PRESSURE_STATE_NR; i++) {
+		fake_pressure.all.state = (uint32_t)i;
+		fake->now_ns += 2000 * MS;
+		controller_tick(controller);
+		assert_int_equal(nr_series(controller, PRESSURE_SERIES "\"exclusive\"}"),
+				 i == PRESSURE_MEASURED);
+	}
 	controller_free(controller);
 	free_pods(pods, 1);
 }
@@ -211,6 +243,9 @@ static void a_cgroup_that_was_never_read_is_not_counted(void **state)
 	scan(controller, pods, 1);
 	check_series(controller, false, false);
 	check_container(controller, false, false);
+	/* The page does not wait for the next publication. */
+	status_error = 0;
+	check_series(controller, true, true);
 	controller_free(controller);
 	free_pods(pods, 1);
 }
@@ -230,30 +265,47 @@ static void a_pod_that_was_released_is_left_out(void **state)
 	free_pods(pods, 1);
 }
 
-/* The pod that ends keeps its CPUs while its processes run. Each name has one set of series. */
+/*
+ * The pod that ends keeps its CPUs while its processes run. Each name has one set of series. Pods of
+ * other names have theirs, in whatever order all of them came.
+ */
 static void of_pods_with_one_name_the_newer_is_shown(void **state)
 {
-	static const char *const series[] = {
-		CPU_SERIES "namespace=\"default\",pod=\"a\",placement=\"local_numa\"}",
-		PRESSURE_SERIES "\"exclusive\"}",
-		"pinfold_pod_memory_bytes{namespace=\"default\",pod=\"a\",placement=\"local_numa\"}",
-		"pinfold_noise_seconds_total{namespace=\"default\",pod=\"a\",source=\"hardirq\"}",
+	static const struct {
+		const char *family, *labels;
+	} series[] = {
+		{CPU_SERIES, "placement=\"local_numa\""},
+		{INFO_SERIES, ""},
+		{"pinfold_pressure_io_stalled_seconds_total{", "container=\"exclusive\""},
+		{"pinfold_pod_memory_bytes{", "placement=\"local_numa\""},
+		{"pinfold_noise_seconds_total{", "source=\"hardirq\""},
 	};
+	static const char *const names[] = {"a", "b"};
 	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true),
+				   fake_pod("b", "exclusive", 2000, true),
 				   fake_pod("a", "exclusive", 2000, true)};
 	struct controller *controller = start_metrics_node(true);
+	char part[256];
 
-	snprintf(pods[1]->uid, sizeof(pods[1]->uid), "uid-newer");
-	scan(controller, pods, 1);
+	snprintf(pods[2]->uid, sizeof(pods[2]->uid), "uid-newer");
+	scan(controller, pods, 2);
 	populate(true);
-	scan(controller, &pods[1], 1);
-	assert_int_equal(nr_rows(controller, "pod"), 2);
+	scan(controller, &pods[1], 2);
+	assert_int_equal(nr_rows(controller, "pod"), 3);
 	fake->now_ns += 20 * 1000 * MS;
 	controller_tick(controller);
 	for (size_t i = 0; i < ARRAY_SIZE(series); i++)
-		assert_int_equal(nr_series(controller, series[i]), 1);
+		for (size_t j = 0; j < ARRAY_SIZE(names); j++) {
+			snprintf(part, sizeof(part), "%snamespace=\"default\",pod=\"%s\",%s",
+				 series[i].family, names[j], series[i].labels);
+			assert_int_equal(nr_series(controller, part), 1);
+		}
+	assert_int_equal(nr_series(controller, INFO_SERIES "namespace=\"default\",pod=\"a\","
+							   "container=\"exclusive\","
+							   "uid=\"uid-newer\""),
+			 1);
 	controller_free(controller);
-	free_pods(pods, 2);
+	free_pods(pods, ARRAY_SIZE(pods));
 }
 
 /* Nothing is wanted before the first look; and 16 cgroups fill what the tree has room for. */
@@ -287,6 +339,8 @@ int main(void)
 						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(unreadable_values_are_left_out, set_up_page,
 						tear_down),
+		cmocka_unit_test_setup_teardown(pressure_that_is_not_measured_has_no_series,
+						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(a_blocked_cgroup_keeps_its_cpu_time, set_up_page,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_pod_with_an_unknown_container_has_no_sum,

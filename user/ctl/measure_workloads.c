@@ -97,7 +97,7 @@ static const struct ledger_pod *find_shown(const struct controller *controller,
 {
 	const struct ledger_pod *pod = ledger_find(controller->ledger, uid);
 
-	return pod && !is_left_out(left_out, pod) ? pod : NULL;
+	return is_left_out(left_out, pod) ? NULL : pod;
 }
 
 /*
@@ -134,17 +134,18 @@ static bool measure_container(struct controller *controller, const struct group 
 	const struct managed_group *managed =
 		ctl_published_next(controller, group->path, published);
 	uint64_t cgroup_id = managed ? managed->cgroup_id : 0;
-	struct group_status status;
-	int r = 0;
 
 	row->has_throttled = ctl_throttled(controller, cgroup_id, &row->throttled_ns);
-	if (!row->has_throttled)
-		r = groups->status(groups->self, group->path, &status);
-	row->is_gone = r == -ENOENT;
-	if (!row->has_throttled && !r) {
-		row->has_throttled = true;
-		row->throttled_ns = status.throttled_usec * 1000;
-		cgroup_id = status.cgroup_id;
+	if (!row->has_throttled) {
+		struct group_status status;
+		const int r = groups->status(groups->self, group->path, &status);
+
+		row->is_gone = r == -ENOENT;
+		row->has_throttled = !r;
+		if (!r) {
+			row->throttled_ns = status.throttled_usec * 1000;
+			cgroup_id = status.cgroup_id;
+		}
 	}
 	row->container = group->container;
 	row->cgroup = group->path;
@@ -312,13 +313,11 @@ static const char *cpus_text(struct set_texts *texts, const struct cpuset *set)
 static const char *mems_text(struct set_texts *texts, const struct topology *topology,
 			     node_mask_t mems)
 {
-	const uint32_t nr = topology->nr_memory_nodes;
-	const node_mask_t all = nr >= 64 ? ~(node_mask_t)0 : ((node_mask_t)1 << nr) - 1;
 	struct cpuset nodes = CPUSET_EMPTY;
 
 	if (texts->has_mask && texts->mask == mems)
 		return texts->mask_text;
-	topology_mems_of_mask(topology, mems ? mems : all, &nodes);
+	topology_mems_of_mask(topology, mems ? mems : ~(node_mask_t)0, &nodes);
 	cpuset_format(&nodes, texts->mask_text, sizeof(texts->mask_text));
 	texts->mask = mems;
 	texts->has_mask = true;
