@@ -121,6 +121,12 @@ static void maps_are_counted_every_ten_seconds(void **state)
 	hash.used = 0;
 	fake->now_ns += 10000000000ULL;
 	expect_metric(controller, "pinfold_bpf_map_entries{map=\"managed\",state=\"free\"} 20\n");
+	/* a full one has no room, nor has one whose entries are exchanged while they are counted */
+	for (hash.used = 10; hash.used < 12; hash.used++) {
+		fake->now_ns += 10000000000ULL;
+		expect_metric(controller,
+			      "pinfold_bpf_map_entries{map=\"managed\",state=\"free\"} 0\n");
+	}
 	controller_free(controller);
 	scene_kernel = NULL;
 }
