@@ -154,20 +154,6 @@ static __always_inline void name_file(const struct guarded_operation *op,
 	__builtin_memcpy(ret_file->name, op->name, sizeof(ret_file->name));
 }
 
-/*
- * A runtime's first write to each cpuset file of a new cgroup is part of creating a container
- * and is allowed; opening the file does not count as a write.
- */
-static __always_inline bool is_first_write(const struct guarded_operation *op)
-{
-	struct written_file file;
-
-	if (op->hook == HOOK_FILE_OPEN)
-		return true;
-	name_file(op, &file);
-	return note_first_write(&file);
-}
-
 #include "guard_repeat.bpf.h"
 
 /*
@@ -192,8 +178,7 @@ static __noinline int judge(const struct guarded_operation *op)
 		mode = GUARD_OFF;
 	if (mode == GUARD_ENFORCE && op->is_unheeded)
 		mode = GUARD_AUDIT;
-	if (mode == GUARD_OFF || (rights & op->right) ||
-	    (op->right == RIGHT_CPUSET && (rights & RIGHT_CPUSET_FIRST) && is_first_write(op))) {
+	if (mode == GUARD_OFF || (rights & op->right)) {
 		count_operation(op->hook, ACTION_ALLOW);
 		return 0;
 	}
@@ -484,8 +469,8 @@ static __always_inline int check_directory(struct kernfs_node *kn, struct dentry
 /* --- what is forgotten ----------------------------------------------------------------------- */
 
 /*
- * After each rmdir of a cgroup, in the task that does it, with the lock of the tracepoint's path. Two
- * look-ups in hashes for each name of a guarded file, some microseconds. Not at the release, which memory
+ * After each rmdir of a cgroup, in the task that does it, with the lock of the tracepoint's path. One
+ * look-up in a hash for each name of a guarded file, some microseconds. Not at the release, which memory
  * that is still charged to the cgroup may put off for days.
  */
 SEC("tp_btf/cgroup_rmdir")
@@ -497,7 +482,7 @@ int BPF_PROG(group_gone, struct cgroup *cgrp)
 		return 0;
 	for (__u32 i = 0; i < NR_GUARDED_FILES; i++) {
 		__builtin_memcpy(file.name, guarded_files[i].name, sizeof(file.name));
-		forget_file(&file);
+		bpf_map_delete_elem(&pid1_writes, &file);
 	}
 	return 0;
 }

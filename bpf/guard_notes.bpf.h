@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the guard notes of writes. A part of guard.bpf.c, which removes the notes of a cgroup when it is
- * gone. No map is LRU: whoever fills one would decide what is forgotten. What there is no room for is
+ * gone. The map is not LRU: whoever fills it would decide what is forgotten. What there is no room for is
  * counted, and denies more instead of less.
  */
 #ifndef GUARD_NOTES_BPF_H
@@ -9,14 +9,6 @@
 
 #include "event.bpf.h"
 #include "value_text.bpf.h"
-
-/* The cpuset files of a new cgroup that a runtime has already written. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct written_file);
-	__type(value, __u8);
-} first_writes SEC(".maps");
 
 /*
  * What process 1 wrote last to the files of managed cgroups while it acted for the agent, unless somebody
@@ -38,21 +30,6 @@ struct {
 	__type(value, struct text_parse);
 } pid1_text SEC(".maps");
 
-/*
- * Is this the first write to the file? Fails closed: a write that cannot be noted could be repeated as
- * often as its writer likes.
- */
-static __always_inline bool note_first_write(const struct written_file *file)
-{
-	__u8 written = 1;
-
-	if (!bpf_map_update_elem(&first_writes, file, &written, BPF_NOEXIST))
-		return true;
-	if (!bpf_map_lookup_elem(&first_writes, file))
-		count_event(EVENTS_NO_FIRST_WRITE);
-	return false;
-}
-
 /* What was noted before must not remain: the file has another text now. */
 static __always_inline void note_written(const struct written_file *file,
 					 const struct written_text *text)
@@ -60,12 +37,6 @@ static __always_inline void note_written(const struct written_file *file,
 	if (!bpf_map_update_elem(&pid1_writes, file, text, BPF_ANY))
 		return;
 	count_event(EVENTS_NO_TEXT);
-	bpf_map_delete_elem(&pid1_writes, file);
-}
-
-static __always_inline void forget_file(const struct written_file *file)
-{
-	bpf_map_delete_elem(&first_writes, file);
 	bpf_map_delete_elem(&pid1_writes, file);
 }
 

@@ -263,8 +263,8 @@ static const struct guarded_file guarded_files[] = {
 
 /*
  * enum file_class, or'ed with FILE_DELEGATED, of the file `name`, which is NUL-padded. Not a
- * global function: the verifier of 6.1 would then take a branch of judge() for dead code and
- * deny a runtime's first write (tests/guest/guard shows it).
+ * global function: with one, the verifier of 6.1 took a branch of judge() for dead code, and
+ * what that branch allowed was denied.
  */
 static __always_inline __u32 classify_file(const char name[FILE_NAME_LEN])
 {

@@ -89,21 +89,18 @@ struct managed {
 ABI_ASSERT(struct managed, 16, flags, 12);
 
 /* Rights of actors. */
-#define RIGHT_CPUSET	   (1u << 0) /* write cpuset.* of managed cgroups */
-#define RIGHT_CPUSET_FIRST (1u << 1) /* write each cpuset file of a cgroup once */
-#define RIGHT_CONTROL	   (1u << 2) /* write cpu.*, memory.*, cgroup.freeze, .subtree_control, .type */
-#define RIGHT_MOVES	   (1u << 3) /* create cgroups, put tasks in and take them out */
-#define RIGHT_TASKS	   (1u << 4) /* what the aspects about containers' tasks concern */
-#define RIGHT_LIFE	   (1u << 5) /* cgroup.kill, rmdir; every actor has it */
-#define RIGHT_AGENT	   (1u << 6) /* is the agent: its writes are no drift */
-#define RIGHT_TRACE	   (1u << 7) /* attach to containers' tasks; never to the agent */
+#define RIGHT_CPUSET (1u << 0) /* write cpuset.* of managed cgroups */
+/* bit 1 allowed a runtime to write each cpuset file of a cgroup once: never again */
+#define RIGHT_CONTROL (1u << 2) /* write cpu.*, memory.*, cgroup.freeze, .subtree_control, .type */
+#define RIGHT_MOVES   (1u << 3) /* create cgroups, put tasks in and take them out */
+#define RIGHT_TASKS   (1u << 4) /* what the aspects about containers' tasks concern */
+#define RIGHT_LIFE    (1u << 5) /* cgroup.kill, rmdir */
+#define RIGHT_AGENT   (1u << 6) /* is the agent: its writes are no drift */
+#define RIGHT_TRACE   (1u << 7) /* attach to containers' tasks; never to the agent */
 #define RIGHTS_AGENT \
 	(RIGHT_CPUSET | RIGHT_CONTROL | RIGHT_MOVES | RIGHT_TASKS | RIGHT_LIFE | RIGHT_AGENT)
-/* the kubelet */
+/* whoever manages cgroups, except for their cpuset files */
 #define RIGHTS_SYSTEM (RIGHT_CONTROL | RIGHT_MOVES | RIGHT_TASKS | RIGHT_LIFE)
-/* a container runtime whose later cpuset writes are denied / allowed and repaired */
-#define RIGHTS_RUNTIME_DENY   (RIGHTS_SYSTEM | RIGHT_CPUSET_FIRST)
-#define RIGHTS_RUNTIME_REPAIR (RIGHTS_SYSTEM | RIGHT_CPUSET)
 /* cgroups that enforcement.debuggers names */
 #define RIGHTS_DEBUGGER RIGHT_TRACE
 
@@ -343,13 +340,13 @@ ABI_ASSERT(struct event_budget, 16, suppressed, 12);
 /* map `event_counters`, per CPU; from EVENTS_LOST on, what is lost without any other trace */
 enum event_counter {
 	EVENTS_SENT,
-	EVENTS_SUPPRESSED,     /* over the budget of their cgroup, which an event reports later */
-	EVENTS_LOST,	       /* the ring buffer was full */
-	EVENTS_NO_ERRAND,      /* no memory to follow a clone3 */
-	EVENTS_NO_SUBJECT,     /* no memory to follow a move or a sched_setaffinity */
-	EVENTS_NO_BUDGET,      /* over the budget of cgroups that have none of their own */
-	EVENTS_NO_FIRST_WRITE, /* no room to note a runtime's first write, which is then denied */
-	EVENTS_NO_TEXT, /* no room to note a text of process 1, which may then not repeat it */
+	EVENTS_SUPPRESSED, /* over the budget of their cgroup, which an event reports later */
+	EVENTS_LOST,	   /* the ring buffer was full */
+	EVENTS_NO_ERRAND,  /* no memory to follow a clone3 */
+	EVENTS_NO_SUBJECT, /* no memory to follow a move or a sched_setaffinity */
+	EVENTS_NO_BUDGET,  /* over the budget of cgroups that have none of their own */
+	/* 6 counted a runtime's first writes without room, of which there were none: never again */
+	EVENTS_NO_TEXT = 7, /* no room to note a text of process 1, which may then not repeat it */
 	EVENTS_NR,
 };
 

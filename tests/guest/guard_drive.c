@@ -9,7 +9,7 @@
  *   start                         load or adopt, become the agent
  *   group tree|self|overlap PATH  one managed cgroup, PATH below the mount
  *   container PATH CPUS
- *   actor PARENT_PATH NAME runtime|system|debugger
+ *   actor PARENT_PATH NAME        a cgroup that may attach to containers' processes
  *   protect CPUS · modes MODE (of every aspect) · mode ASPECT MODE · expiry MS
  *   publish · selftest PATH · tick · sync · status · counts · programs · features
  *   write PATH FILE TEXT          as the agent
@@ -125,10 +125,6 @@ static int run_actor(char **args)
 
 	actor->level++;
 	snprintf(actor->name, sizeof(actor->name), "%s", args[1]);
-	if (!strcmp(args[2], "runtime"))
-		actor->kind = ACTOR_RUNTIME;
-	else if (!strcmp(args[2], "debugger"))
-		actor->kind = ACTOR_DEBUGGER;
 	drive.policy.nr_actors += !r;
 	return r;
 }
@@ -166,12 +162,6 @@ static int run_mode(char **args)
 static int run_expiry(char **args)
 {
 	drive.policy.guard_expiry_ns = strtoull(args[0], NULL, 10) * 1000000;
-	return 0;
-}
-
-static int run_deny(char **args)
-{
-	drive.policy.runtime_writes_deny = !strcmp(args[0], "yes");
 	return 0;
 }
 
@@ -246,11 +236,11 @@ static int run_counts(char **args)
 		       (unsigned long long)counts[i].counts[ACTION_AUDIT],
 		       (unsigned long long)counts[i].counts[ACTION_DENY]);
 	for (enum event_counter what = EVENTS_LOST; what < EVENTS_NR; what++) {
+		const char *map = event_counter_map(what);
 		uint64_t nr_lost;
 
-		if (!drive.port.events_lost(drive.backend, what, &nr_lost))
-			printf("lost map=%s nr=%llu\n", event_counter_map(what),
-			       (unsigned long long)nr_lost);
+		if (*map && !drive.port.events_lost(drive.backend, what, &nr_lost))
+			printf("lost map=%s nr=%llu\n", map, (unsigned long long)nr_lost);
 	}
 	if (!drive.port.observer_space(drive.backend, &space))
 		printf("observer slots=%u used=%u refused=%llu\n", space.nr_slots, space.nr_used,
@@ -314,17 +304,13 @@ static const struct {
 	int nr_args;
 	int (*run)(char **args);
 } commands[] = {
-	{"pins", 2, run_pins},	       {"start", 0, run_start},
-	{"group", 2, run_group},       {"container", 2, run_container},
-	{"actor", 3, run_actor},       {"protect", 1, run_protect},
-	{"modes", 1, run_modes},       {"mode", 2, run_mode},
-	{"expiry", 1, run_expiry},     {"deny-runtime", 1, run_deny},
-	{"publish", 0, run_publish},   {"selftest", 1, run_selftest},
-	{"tick", 0, run_tick},	       {"sync", 0, run_sync},
-	{"status", 0, run_status},     {"counts", 0, run_counts},
-	{"programs", 0, run_programs}, {"features", 0, run_features},
-	{"write", 3, run_write},       {"mkdir", 1, run_mkdir},
-	{"release", 0, run_release},   {"remove", 0, run_remove},
+	{"pins", 2, run_pins},		 {"start", 0, run_start},	{"group", 2, run_group},
+	{"container", 2, run_container}, {"actor", 2, run_actor},	{"protect", 1, run_protect},
+	{"modes", 1, run_modes},	 {"mode", 2, run_mode},		{"expiry", 1, run_expiry},
+	{"publish", 0, run_publish},	 {"selftest", 1, run_selftest}, {"tick", 0, run_tick},
+	{"sync", 0, run_sync},		 {"status", 0, run_status},	{"counts", 0, run_counts},
+	{"programs", 0, run_programs},	 {"features", 0, run_features}, {"write", 3, run_write},
+	{"mkdir", 1, run_mkdir},	 {"release", 0, run_release},	{"remove", 0, run_remove},
 };
 
 static int run_command(char *line)

@@ -198,8 +198,8 @@ static inline uint32_t side_hook_counts(void *self, const struct hook_count **re
 static inline int side_events_lost(void *self, enum event_counter what, uint64_t *ret_nr)
 {
 	static const uint64_t counts[EVENTS_NR] = {
-		[EVENTS_LOST] = 5,	[EVENTS_NO_ERRAND] = 6,	     [EVENTS_NO_SUBJECT] = 7,
-		[EVENTS_NO_BUDGET] = 8, [EVENTS_NO_FIRST_WRITE] = 9, [EVENTS_NO_TEXT] = 10,
+		[EVENTS_LOST] = 5,	[EVENTS_NO_ERRAND] = 6, [EVENTS_NO_SUBJECT] = 7,
+		[EVENTS_NO_BUDGET] = 8, [EVENTS_NO_TEXT] = 10,
 	};
 
 	*ret_nr = counts[what];

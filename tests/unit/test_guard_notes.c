@@ -33,71 +33,57 @@ static long bpf_probe_read_kernel(void *to, uint32_t size, const void *from);
 
 #define ROOM 8
 
-struct table {
+static struct {
 	uint32_t nr;
 	struct {
 		struct written_file key;
 		struct written_text value;
 	} rows[ROOM];
-};
-
-static struct table first, texts;
+} texts;
 static __u64 counted[EVENTS_NR];
 static bool is_busy; /* as if another program on this CPU had the bucket's lock */
 
-static struct table *table_of(void *map)
-{
-	assert_true(map == &first_writes || map == &pid1_writes);
-	return map == &first_writes ? &first : &texts;
-}
-
-static uint32_t find(const struct table *table, const void *key)
+static uint32_t find(const void *map, const void *key)
 {
 	uint32_t i = 0;
 
-	while (i < table->nr && memcmp(&table->rows[i].key, key, sizeof(table->rows[i].key)))
+	assert_ptr_equal(map, &pid1_writes);
+	while (i < texts.nr && memcmp(&texts.rows[i].key, key, sizeof(texts.rows[i].key)))
 		i++;
 	return i;
 }
 
 static void *bpf_map_lookup_elem(void *map, const void *key)
 {
-	struct table *table;
 	uint32_t i;
 
 	if (map == &event_counters)
 		return &counted[*(const __u32 *)key];
-	table = table_of(map);
-	i = find(table, key);
-	return i < table->nr ? &table->rows[i].value : NULL;
+	i = find(map, key);
+	return i < texts.nr ? &texts.rows[i].value : NULL;
 }
 
 static long bpf_map_update_elem(void *map, const void *key, const void *value, uint64_t flags)
 {
-	struct table *table = table_of(map);
-	const uint32_t i = find(table, key);
+	const uint32_t i = find(map, key);
 
 	if (is_busy)
 		return -EBUSY;
-	if (i < table->nr && flags == BPF_NOEXIST)
-		return -EEXIST;
 	if (i == ROOM)
 		return -E2BIG;
-	memcpy(&table->rows[i].key, key, sizeof(table->rows[i].key));
-	memcpy(&table->rows[i].value, value,
-	       table == &texts ? sizeof(table->rows[i].value) : sizeof(__u8));
-	table->nr += i == table->nr;
+	memcpy(&texts.rows[i].key, key, sizeof(texts.rows[i].key));
+	memcpy(&texts.rows[i].value, value, sizeof(texts.rows[i].value));
+	texts.nr += i == texts.nr;
 	return 0;
 }
 
 static long bpf_map_delete_elem(void *map, const void *key)
 {
-	struct table *table = table_of(map);
-	const uint32_t i = find(table, key);
+	const uint32_t i = find(map, key);
 
-	if (i == table->nr)
+	if (i == texts.nr)
 		return -ENOENT;
-	table->rows[i] = table->rows[--table->nr];
+	texts.rows[i] = texts.rows[--texts.nr];
 	return 0;
 }
 
@@ -137,13 +123,6 @@ static struct written_file file_of(__u64 cgroup)
 	return (struct written_file){.cgroup = cgroup, .name = "cpuset.cpus"};
 }
 
-static bool write_first(__u64 cgroup)
-{
-	const struct written_file file = file_of(cgroup);
-
-	return note_first_write(&file);
-}
-
 static void write_text(__u64 cgroup, char character)
 {
 	const struct written_file file = file_of(cgroup);
@@ -165,40 +144,15 @@ static void forget(__u64 cgroup)
 {
 	const struct written_file file = file_of(cgroup);
 
-	forget_file(&file);
+	assert_int_equal(bpf_map_delete_elem(&pid1_writes, &file), 0);
 }
 
 static int set_up(void **state)
 {
-	first.nr = texts.nr = 0;
+	texts.nr = 0;
 	is_busy = false;
 	memset(counted, 0, sizeof(counted));
 	return 0;
-}
-
-static void a_first_write_is_one(void **state)
-{
-	assert_true(write_first(1));
-	assert_false(write_first(1));
-	assert_true(write_first(2));
-	assert_int_equal(counted[EVENTS_NO_FIRST_WRITE], 0);
-}
-
-static void many_others_do_not_make_it_the_first_again(void **state)
-{
-	uint32_t nr_allowed = 0;
-
-	assert_true(write_first(1));
-	for (__u64 cgroup = 2; cgroup < 100; cgroup++)
-		nr_allowed += write_first(cgroup);
-	assert_int_equal(nr_allowed, ROOM - 1);
-	assert_int_equal(counted[EVENTS_NO_FIRST_WRITE], 98 - (ROOM - 1));
-	assert_false(write_first(1));
-	/* nothing is lost of a write that is denied as a second one */
-	assert_int_equal(counted[EVENTS_NO_FIRST_WRITE], 98 - (ROOM - 1));
-	forget(5);
-	assert_true(write_first(200));
-	assert_false(write_first(201));
 }
 
 static void a_text_without_room_is_counted(void **state)
@@ -230,8 +184,6 @@ static void a_text_that_could_not_be_replaced_is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_first_write_is_one, set_up),
-		cmocka_unit_test_setup(many_others_do_not_make_it_the_first_again, set_up),
 		cmocka_unit_test_setup(a_text_without_room_is_counted, set_up),
 		cmocka_unit_test_setup(a_text_that_could_not_be_replaced_is_gone, set_up),
 	};

@@ -406,7 +406,6 @@ static int publish_actors(const struct actor_unit *actors, uint32_t nr)
 	const struct kernel_policy policy = {
 		.actors = actors,
 		.nr_actors = nr,
-		.runtime_writes_deny = true,
 		.may_be_empty = true,
 	};
 	const struct cpuset online = CPUSET_EMPTY;
@@ -415,37 +414,25 @@ static int publish_actors(const struct actor_unit *actors, uint32_t nr)
 	return policy_publish(&maps, &policy, &extras, &set);
 }
 
-static void each_kind_of_actor_has_its_rights(void **state)
+static void an_actor_may_only_attach(void **state)
 {
-	static const struct {
-		enum actor_kind kind;
-		__u32 rights;
-	} kinds[] = {
-		{ACTOR_SYSTEM, RIGHTS_SYSTEM},
-		{ACTOR_RUNTIME, RIGHTS_RUNTIME_DENY},
-		{ACTOR_DEBUGGER, RIGHT_TRACE},
-	};
+	const struct actor_unit unit = {7, 3, "some.service"};
 
 	begin_with(NULL, 0);
-	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		const struct actor_unit unit = {7, 2 + i, "some.service", kinds[i].kind};
-
-		assert_int_equal(publish_actors(&unit, 1), 0);
-		assert_int_equal(units.nr, 1);
-		assert_int_equal(units.keys[0].parent_id, 7);
-		assert_string_equal(units.keys[0].name, "some.service");
-		assert_int_equal(units.entries[0].rights, kinds[i].rights);
-		assert_int_equal(units.entries[0].level, 2 + i);
-		assert_int_equal(set.actor_levels, 1U << (2 + i));
-	}
+	assert_int_equal(publish_actors(&unit, 1), 0);
+	assert_int_equal(units.nr, 1);
+	assert_int_equal(units.keys[0].parent_id, 7);
+	assert_string_equal(units.keys[0].name, "some.service");
+	assert_int_equal(units.entries[0].rights, RIGHT_TRACE);
+	assert_int_equal(units.entries[0].level, 3);
+	assert_int_equal(set.actor_levels, 1U << 3);
 }
 
 /* Its parent was made anew, or the list is another one. */
 static void an_actor_that_is_not_named_any_more_has_no_rights(void **state)
 {
-	const struct actor_unit before[] = {{7, 2, "gdb.service", ACTOR_DEBUGGER},
-					    {1, 1, "debug.slice", ACTOR_DEBUGGER}};
-	const struct actor_unit after = {8, 2, "gdb.service", ACTOR_DEBUGGER};
+	const struct actor_unit before[] = {{7, 2, "gdb.service"}, {1, 1, "debug.slice"}};
+	const struct actor_unit after = {8, 2, "gdb.service"};
 
 	begin_with(NULL, 0);
 	assert_int_equal(publish_actors(before, 2), 0);
@@ -470,7 +457,7 @@ int main(void)
 		TEST(what_is_counted_makes_room_for_what_is_guarded),
 		TEST(a_long_pause_between_heartbeats_is_an_outage),
 		TEST(an_outage_counts_once_although_its_end_cannot_be_written),
-		TEST(each_kind_of_actor_has_its_rights),
+		TEST(an_actor_may_only_attach),
 		TEST(an_actor_that_is_not_named_any_more_has_no_rights),
 	};
 

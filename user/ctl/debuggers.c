@@ -72,7 +72,6 @@ uint32_t ctl_list_debuggers(const struct controller *controller, struct actor_un
 		*unit = (struct actor_unit){
 			.parent_id = controller->debuggers.parent_ids[i],
 			.level = group_path_depth(path),
-			.kind = ACTOR_DEBUGGER,
 		};
 		text_copy(unit->name, sizeof(unit->name), slash ? slash + 1 : path);
 		nr++;

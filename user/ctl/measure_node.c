@@ -104,10 +104,11 @@ void measure_node_losses(struct controller *controller, struct exposition *page)
 
 	exposition_family(page, &metric_families.events_lost);
 	for (enum event_counter what = EVENTS_LOST; what < EVENTS_NR; what++) {
+		const char *map = event_counter_map(what);
 		uint64_t nr;
 
-		if (!kernel->events_lost(kernel->self, what, &nr))
-			exposition_count(page, LABELS({"map", event_counter_map(what)}), nr);
+		if (*map && !kernel->events_lost(kernel->self, what, &nr))
+			exposition_count(page, LABELS({"map", map}), nr);
 	}
 	if (noise)
 		exposition_count(page, LABELS({"map", "noise_strangers"}),

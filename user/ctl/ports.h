@@ -241,18 +241,11 @@ struct lease_port {
 };
 
 /* --- BPF backend: user/bpf -------------------------------------------------------------------- */
-enum actor_kind {
-	ACTOR_SYSTEM,	/* a kubelet: all rights except on cpuset files */
-	ACTOR_RUNTIME,	/* on these as well, as runtime_writes_deny says */
-	ACTOR_DEBUGGER, /* may attach to containers' processes, and no more */
-};
-
-/* A unit with rights against the guard, identified by its parent cgroup and its name. */
+/* A cgroup that may attach to containers' processes, and no more; known by its parent and its name. */
 struct actor_unit {
 	uint64_t parent_id;
-	uint32_t level; /* of the unit, that is, the parent's + 1 */
-	char name[64];	/* "containerd.service" */
-	enum actor_kind kind;
+	uint32_t level; /* of the cgroup itself, that is, the parent's + 1 */
+	char name[64];	/* "debug.service" */
 };
 
 struct kernel_policy {
@@ -262,7 +255,6 @@ struct kernel_policy {
 	const struct actor_unit *actors; /* borrowed for the call */
 	struct cpuset protected_cpus;	 /* CPUs granted exclusively */
 	enum enforcement modes[ASPECT_NR];
-	bool runtime_writes_deny;
 	/* Guard the cpusets of all other top-level cgroups, including those created later. */
 	bool guards_siblings;
 	uint64_t guard_expiry_ns; /* 0 = never */

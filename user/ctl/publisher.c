@@ -254,7 +254,6 @@ static void fill_rules(const struct controller *controller, struct kernel_policy
 	ledger_exclusive(controller->ledger, &policy->protected_cpus);
 	for (enum aspect aspect = 0; aspect < ASPECT_NR; aspect++)
 		policy->modes[aspect] = config_guard_mode(config, aspect);
-	policy->runtime_writes_deny = config->runtime_writes == RUNTIME_WRITES_DENY;
 	policy->guards_siblings = controller->layout.root_partition;
 	policy->guard_expiry_ns = config->guard_expiry_ns;
 	policy->ends_release = controller->publisher.ends_release;

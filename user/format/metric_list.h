@@ -97,7 +97,7 @@ METRIC(map_entries, "pinfold_bpf_map_entries", GAUGE, NULL, "map, state",
        "Entries of the BPF programs' hash maps, used and free.", [PER_MAP] = 2)
 METRIC(events_lost, "pinfold_bpf_events_lost_total", COUNTER, NULL, "map",
        "What the BPF programs could not report, follow or note, by the map that had no room for it.",
-       [PER_NODE] = 7)
+       [PER_NODE] = 6)
 METRIC(groups_left_out, "pinfold_bpf_groups_left_out", GAUGE, NULL, NULL,
        "Cgroups of a runtime's containers that have no room in the BPF programs' map.",
        [PER_NODE] = 1)

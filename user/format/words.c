@@ -66,11 +66,8 @@ const char *bpf_object_name(enum bpf_object_id id)
 const char *event_counter_map(enum event_counter counter)
 {
 	static const char *const names[EVENTS_NR] = {
-		[EVENTS_LOST] = "events",
-		[EVENTS_NO_ERRAND] = "errands",
-		[EVENTS_NO_SUBJECT] = "subjects",
-		[EVENTS_NO_BUDGET] = "event_budgets",
-		[EVENTS_NO_FIRST_WRITE] = "first_writes",
+		[EVENTS_LOST] = "events",	  [EVENTS_NO_ERRAND] = "errands",
+		[EVENTS_NO_SUBJECT] = "subjects", [EVENTS_NO_BUDGET] = "event_budgets",
 		[EVENTS_NO_TEXT] = "pid1_writes",
 	};
 
