@@ -17,7 +17,7 @@
 #define NOWHERE (CPUSET_MAX - 1)
 
 struct scene {
-	struct stranger_place place;
+	struct stranger_context context;
 	struct stranger_request request;
 	struct stranger_table table;
 	uint32_t nr_rows;
@@ -28,7 +28,7 @@ static void walk(void *arg)
 	struct scene *scene = arg;
 	struct stranger_report report = {0};
 
-	if (stranger_walk(&scene->place, &scene->request, &scene->table, &report))
+	if (stranger_walk(&scene->context, &scene->request, &scene->table, &report))
 		abort();
 	scene->nr_rows = report.nr;
 	stranger_report_fini(&report);
@@ -48,13 +48,13 @@ static void measure(struct scene *scene, uint32_t exclusive)
 int main(void)
 {
 	static struct scene scene = {
-		.place = {.run_fd = -1, .boot_id = "", .calls = &affinity_system_calls},
+		.context = {.run_fd = -1, .boot_id = "", .calls = &affinity_system_calls},
 		.request = {.mode = STRANGER_OBSERVE, .workload_root = "pinfold.slice"},
 	};
 
 	log_open("bench", LOG_LEVEL_WARN);
-	scene.place.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (scene.place.proc_fd < 0)
+	scene.context.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (scene.context.proc_fd < 0)
 		return log_err(-errno, "bench: open /proc") ? 1 : 0;
 	for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++)
 		cpuset_add(&scene.request.cpus.online, (unsigned int)cpu);
@@ -63,6 +63,6 @@ int main(void)
 		measure(&scene, 0);
 	}
 	stranger_table_fini(&scene.table);
-	close(scene.place.proc_fd);
+	close(scene.context.proc_fd);
 	return 0;
 }

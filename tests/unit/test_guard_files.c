@@ -56,7 +56,7 @@ static __u32 marks(enum guard_file_kind kind, uint64_t id)
 
 static void add_mount(const char *mountinfo, const char *path, __u32 dev)
 {
-	const struct guard_place place = {path, dev};
+	const struct mounted_path place = {path, dev};
 
 	assert_int_equal(guard_files_add_mounts(&files, mountinfo, &place, 1), 0);
 }

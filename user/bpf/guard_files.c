@@ -102,20 +102,20 @@ static bool is_at_or_above(const char *point, const char *path)
 struct mount_table {
 	struct mount_ids *ids; /* owned */
 	size_t nr;
-	const struct mount_ids *found[GUARD_PLACES_MAX];
+	const struct mount_ids *found[MOUNTED_PATHS_MAX];
 };
 
 static void add_line(struct mount_table *mounts, const char *line, size_t len,
-		     const struct guard_place *places, uint32_t nr_places)
+		     const struct mounted_path *paths, uint32_t nr_paths)
 {
 	struct mount_line mount;
 
 	if (!parse_line(line, len, &mount))
 		return;
 	mounts->ids[mounts->nr++] = mount.ids;
-	for (uint32_t i = 0; i < nr_places; i++)
-		if (mount.dev == places[i].dev && *mount.point &&
-		    is_at_or_above(mount.point, places[i].path))
+	for (uint32_t i = 0; i < nr_paths; i++)
+		if (mount.dev == paths[i].dev && *mount.point &&
+		    is_at_or_above(mount.point, paths[i].path))
 			mounts->found[i] = &mounts->ids[mounts->nr - 1];
 }
 
@@ -141,7 +141,7 @@ static void add_chain(struct guard_files *files, const struct mount_table *mount
 }
 
 int guard_files_add_mounts(struct guard_files *files, const char *mountinfo,
-			   const struct guard_place *places, uint32_t nr_places)
+			   const struct mounted_path *paths, uint32_t nr_paths)
 {
 	struct mount_ids *ids cleanup_free = NULL;
 	struct mount_table mounts = {0};
@@ -154,9 +154,9 @@ int guard_files_add_mounts(struct guard_files *files, const char *mountinfo,
 		return -ENOMEM;
 	for (const char *line = mountinfo; *line; line += len + (line[len] == '\n')) {
 		len = strcspn(line, "\n");
-		add_line(&mounts, line, len, places, nr_places);
+		add_line(&mounts, line, len, paths, nr_paths);
 	}
-	for (uint32_t i = 0; i < nr_places; i++)
+	for (uint32_t i = 0; i < nr_paths; i++)
 		add_chain(files, &mounts, mounts.found[i]);
 	return 0;
 }
@@ -235,21 +235,21 @@ static bool is_on(const char *path, __u32 magic)
 static int find_all(struct guard_files *now, const struct guard_files *before,
 		    const char *mountinfo, const char *pin_dir, const char *cgroup_dir)
 {
-	struct guard_place places[GUARD_PLACES_MAX];
+	struct mounted_path paths[MOUNTED_PATHS_MAX];
 	uint32_t nr = 0;
 	__u32 dev;
 
 	if (is_on(pin_dir, BPF_FS_MAGIC) && find_dev(pin_dir, &dev)) {
 		add_directories(now, pin_dir);
-		places[nr++] = (struct guard_place){pin_dir, dev};
+		paths[nr++] = (struct mounted_path){pin_dir, dev};
 	}
 	if (is_on(cgroup_dir, CGROUP2_SUPER_MAGIC) && find_dev(cgroup_dir, &dev))
-		places[nr++] = (struct guard_place){cgroup_dir, dev};
+		paths[nr++] = (struct mounted_path){cgroup_dir, dev};
 	for (uint32_t i = 0; i < nr; i++)
-		guard_files_add(now, (struct guard_file_key){GUARD_FILE_SUPER, places[i].dev, 0},
+		guard_files_add(now, (struct guard_file_key){GUARD_FILE_SUPER, paths[i].dev, 0},
 				GUARD_FILE_OURS);
 	if (mountinfo)
-		return guard_files_add_mounts(now, mountinfo, places, nr);
+		return guard_files_add_mounts(now, mountinfo, paths, nr);
 	for (uint32_t i = 0; i < before->nr; i++)
 		if (before->rows[i].key.kind >= GUARD_FILE_MOUNT)
 			guard_files_add(now, before->rows[i].key, before->rows[i].marks);

@@ -32,12 +32,12 @@ void guard_files_close(struct guard_files *files);
 void guard_files_add(struct guard_files *files, struct guard_file_key key, __u32 marks);
 
 /* A path, and the file system that it is on. */
-struct guard_place {
+struct mounted_path {
 	const char *path;
 	__u32 dev;
 };
 
-#define GUARD_PLACES_MAX 2
+#define MOUNTED_PATHS_MAX 2
 
 /*
  * Add the mount that each place is on, with all mounts below it, from the text of mountinfo; of
@@ -45,7 +45,7 @@ struct guard_place {
  * thousands of mounts, so the text is read once. 0 or -ENOMEM.
  */
 int guard_files_add_mounts(struct guard_files *files, const char *mountinfo,
-			   const struct guard_place *places, uint32_t nr_places);
+			   const struct mounted_path *paths, uint32_t nr_paths);
 
 /*
  * Bring the map up to date. `ret_mended`: another process had changed entries that should have

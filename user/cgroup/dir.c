@@ -122,7 +122,7 @@ static int obstacle(struct group_obstacle *ret_obstacle, int code, const char *r
  * Our descriptor keeps working if something is mounted over its path, but container
  * runtimes, tools and a restarted agent look up the path.
  */
-static int check_place(const struct dir *dir, struct group_obstacle *ret_obstacle)
+static int check_mount(const struct dir *dir, struct group_obstacle *ret_obstacle)
 {
 	struct stat held, seen;
 
@@ -141,7 +141,7 @@ int dir_check(const struct dir *dir, const char *root, struct group_obstacle *re
 {
 	struct statvfs about;
 	int fd cleanup_close = -1;
-	int err = check_place(dir, ret_obstacle);
+	int err = check_mount(dir, ret_obstacle);
 
 	if (err)
 		return err;

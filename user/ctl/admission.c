@@ -147,7 +147,7 @@ static void learn_free_pages(struct controller *controller)
 				       machine->free_pages(machine->self, nodes));
 }
 
-void admission_observe(struct admission *admission, uint64_t duration_ns)
+void admission_count_duration(struct admission *admission, uint64_t duration_ns)
 {
 	uint32_t bucket = 0;
 
@@ -316,7 +316,8 @@ static void admit(struct controller *controller, const struct source_pod *source
 		defer(controller, source, !was_saving, started);
 		return;
 	}
-	admission_observe(&controller->admission, clock_now_ns(controller->ports.clock) - started);
+	admission_count_duration(&controller->admission,
+				 clock_now_ns(controller->ports.clock) - started);
 	if (!decision.admitted) {
 		if (changed)
 			note_unchanged(controller, source->spec->uid, &decision);

@@ -55,7 +55,7 @@ void admission_count_grant(struct admission *admission, const struct ledger *led
 void admission_count_resize(struct admission *admission, const struct ledger *ledger,
 			    const struct ledger_pod *pod, const char *container);
 /* Count a decision, and the time since it was asked for, with the write of the state file. */
-void admission_observe(struct admission *admission, uint64_t duration_ns);
+void admission_count_duration(struct admission *admission, uint64_t duration_ns);
 
 /* A scan that is `complete` names every pod that exists at its moment. */
 void ctl_admit_scanned(struct controller *controller, const struct source_pod *pods,

@@ -91,7 +91,7 @@ static void write_cpus(struct controller *controller, struct exposition *page)
 			exposition_count(page, LABELS({"numa_node", id}, {"state", rows[i].name}),
 					 cpuset_count_common(&nodes->cpus[node], rows[i].set));
 		}
-	measure_grants_places(controller, &states, page);
+	measure_grants_pools(controller, &states, page);
 }
 
 /* Without the observer there are no series: 0 would say that nobody waited. */

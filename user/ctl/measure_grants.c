@@ -43,8 +43,8 @@ static void count_containers(const struct ledger *ledger, uint32_t nr[TOPOLOGY_M
 	}
 }
 
-void measure_grants_places(const struct controller *controller, const struct cpu_states *states,
-			   struct exposition *page)
+void measure_grants_pools(const struct controller *controller, const struct cpu_states *states,
+			  struct exposition *page)
 {
 	const struct topology *topology = controller->topology;
 	uint32_t nr[TOPOLOGY_MAX_NODES] = {0};

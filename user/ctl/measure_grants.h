@@ -9,8 +9,8 @@ struct controller;
 struct cpu_states;
 
 /* The pools, and how many containers are on each NUMA node. */
-void measure_grants_places(const struct controller *controller, const struct cpu_states *states,
-			   struct exposition *page);
+void measure_grants_pools(const struct controller *controller, const struct cpu_states *states,
+			  struct exposition *page);
 /* What was allocated since the start, what could not be, and what became of resizes. */
 void measure_grants_allocations(const struct controller *controller, struct exposition *page);
 

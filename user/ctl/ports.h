@@ -342,10 +342,10 @@ struct hook_count {
 	uint64_t counts[ACTION_NR]; /* by enum event_action */
 };
 
-/* The observer's places for containers, and what it could not count for want of space. */
+/* The observer's slots for containers, and what it could not count for want of space. */
 struct observer_space {
 	uint32_t nr_slots, nr_used;
-	uint32_t nr_unmeasured; /* containers that have no place now */
+	uint32_t nr_unmeasured; /* containers that have no slot now */
 	uint64_t nr_refused;	/* containers, since the observer was loaded */
 	uint64_t nr_forgotten;	/* tasks whose record another task took over */
 	uint64_t nr_wrapped; /* histograms with a sum that 64 bits did not hold, since the start */

@@ -79,8 +79,8 @@ struct observed_text {
 	char cpus[CPUSET_TEXT_MAX], mems[CPUSET_TEXT_MAX], partition[128];
 };
 
-static void observe_usage(struct controller *controller, uint64_t cgroup_id,
-			  struct view_container *row)
+static void read_usage(struct controller *controller, uint64_t cgroup_id,
+		       struct view_container *row)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
 	struct usage usage;
@@ -103,9 +103,9 @@ static const char *unless_empty(const char *text)
 	return *text ? text : NULL;
 }
 
-static void observe_container(struct controller *controller, const struct group *group,
-			      bool with_processes, struct view_container *row,
-			      struct observed_text *text)
+static void read_container(struct controller *controller, const struct group *group,
+			   bool with_processes, struct view_container *row,
+			   struct observed_text *text)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	pid_t *pids cleanup_free = NULL;
@@ -119,7 +119,7 @@ static void observe_container(struct controller *controller, const struct group 
 	r = groups->status(groups->self, group->path, &status);
 	if (r == -ENOENT)
 		return;
-	observe_usage(controller, ctl_cgroup_id(controller, group->path, r ? NULL : &status), row);
+	read_usage(controller, ctl_cgroup_id(controller, group->path, r ? NULL : &status), row);
 	if (r)
 		return;
 	cpuset_format(&status.effective_cpus, text->cpus, sizeof(text->cpus));
@@ -145,7 +145,7 @@ struct json_object *ctl_report_containers(struct controller *controller, bool wi
 
 		if (group->role != GROUP_CONTAINER)
 			continue;
-		observe_container(controller, group, with_processes, &rows[nr], &texts[nr]);
+		read_container(controller, group, with_processes, &rows[nr], &texts[nr]);
 		nr++;
 	}
 	return view_containers(controller->ledger, &controller->desired, rows, nr);

@@ -151,7 +151,7 @@ static void finish(struct controller *controller, const struct runtime_waiting *
 			       creation->container.name))
 		log_err(-ENOMEM,
 			"runtime: cannot follow a container, so its CPUs do not change with the pool");
-	runtime_rows_place(runtimes, creation->id, creation->cgroup);
+	runtime_rows_set_cgroup(runtimes, creation->id, creation->cgroup);
 	ctl_runtime_answer(controller, creation->request, creation->id, NULL);
 }
 
@@ -197,8 +197,8 @@ static void create(struct controller *controller, const struct runtime_waiting *
 
 	if (r == -EINPROGRESS)
 		return wait_for_save(controller, creation);
-	admission_observe(&controller->admission,
-			  clock_now_ns(controller->ports.clock) - creation->since_ns);
+	admission_count_duration(&controller->admission,
+				 clock_now_ns(controller->ports.clock) - creation->since_ns);
 	if (!r && !decision->admitted &&
 	    !refuse(controller, creation->request, pod, &creation->container, decision))
 		return;
@@ -232,7 +232,7 @@ void ctl_runtime_created(void *self, uint32_t request, const struct runtime_cont
 		return;
 	if (strlen(container->id) < RUNTIME_ID_MAX)
 		runtime_rows_note(&controller->runtimes, container->id, container->pod->id, "", "");
-	runtime_rows_place(&controller->runtimes, container->id, container->cgroup);
+	runtime_rows_set_cgroup(&controller->runtimes, container->id, container->cgroup);
 	ctl_runtime_answer(controller, request, container->id, NULL);
 }
 
@@ -280,8 +280,8 @@ static void resize(struct controller *controller, const struct runtime_waiting *
 	note_shortage(controller, resize->id, r, decision);
 	if (resize->is_retry && (r || !decision->admitted))
 		return answer_nothing(controller, resize);
-	admission_observe(&controller->admission,
-			  clock_now_ns(controller->ports.clock) - resize->since_ns);
+	admission_count_duration(&controller->admission,
+				 clock_now_ns(controller->ports.clock) - resize->since_ns);
 	if (r || decision->admitted || refuse_resize(controller, resize, decision))
 		answer_resize(controller, resize);
 }

@@ -26,7 +26,7 @@ struct runtime_row *runtime_rows_find(const struct runtimes *runtimes, const cha
 struct runtime_row *runtime_rows_note(struct runtimes *runtimes, const char *id, const char *pod_id,
 				      const char *uid, const char *name);
 /* Notes where its cgroup is, if the container has a row; NULL, or too long = that is not known. */
-void runtime_rows_place(const struct runtimes *runtimes, const char *id, const char *cgroup);
+void runtime_rows_set_cgroup(const struct runtimes *runtimes, const char *id, const char *cgroup);
 /* Takes the row out; the last one is moved to its place. */
 void runtime_rows_drop(struct runtimes *runtimes, struct runtime_row *row);
 /* A sandbox for which there is no memory is not noted. */

@@ -60,7 +60,7 @@ struct runtime_row *runtime_rows_note(struct runtimes *runtimes, const char *id,
 	return row;
 }
 
-void runtime_rows_place(const struct runtimes *runtimes, const char *id, const char *cgroup)
+void runtime_rows_set_cgroup(const struct runtimes *runtimes, const char *id, const char *cgroup)
 {
 	struct runtime_row *row = runtime_rows_find(runtimes, id);
 	bool is_known = cgroup && strlen(cgroup) < sizeof(row->cgroup);

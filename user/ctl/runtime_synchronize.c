@@ -171,7 +171,7 @@ static void note_found(struct controller *controller, const struct runtime_conta
 		return;
 	grant = ctl_runtime_grant(controller, row->uid, row->name);
 	is_owner = grant && grant->isolation != ISOLATION_HOST;
-	runtime_rows_place(&controller->runtimes, container->id, container->cgroup);
+	runtime_rows_set_cgroup(&controller->runtimes, container->id, container->cgroup);
 	/*
 	 * Somebody may have written the cgroup behind the runtime's back. An owner's CPUs are
 	 * therefore stated again; for the others the record will do, since each change costs the

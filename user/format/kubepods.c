@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A path is read from the root, one component at a time. What a component may be depends only
- * on the place that the components before it lead to, so each place has one function.
+ * on the stage that the components before it lead to, so each stage has one function.
  */
 #include "format/kubepods.h"
 
@@ -10,15 +10,15 @@
 #include "lib/text.h"
 
 /* Where the components read so far lead to. */
-enum place {
-	PLACE_OUTSIDE,	/* no place of pods yet */
-	PLACE_KUBEPODS, /* kubepods, or one of its two QoS levels */
-	PLACE_MACHINE,	/* machine.slice */
-	PLACE_LIBPOD,	/* libpod_parent: podman without systemd */
-	PLACE_DOCKER,	/* /docker: docker without systemd */
-	PLACE_POD,
-	PLACE_LEAF, /* a container, a helper or an unknown name: nothing below is read */
-	PLACE_NR
+enum path_stage {
+	STAGE_OUTSIDE,	/* nothing of pods yet */
+	STAGE_KUBEPODS, /* kubepods, or one of its two QoS levels */
+	STAGE_MACHINE,	/* machine.slice */
+	STAGE_LIBPOD,	/* libpod_parent: podman without systemd */
+	STAGE_DOCKER,	/* /docker: docker without systemd */
+	STAGE_POD,
+	STAGE_LEAF, /* a container, a helper or an unknown name: nothing below is read */
+	STAGE_NR
 };
 
 /* A part of the path, without NUL. */
@@ -28,7 +28,7 @@ struct part {
 };
 
 struct name_reader {
-	enum place place;
+	enum path_stage stage;
 	struct part parent; /* the component before; len 0 = none */
 	struct kubepods_name *name;
 };
@@ -99,15 +99,15 @@ static bool take_uid(struct name_reader *reader, struct part part, char dash)
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-static void lead_to(struct name_reader *reader, enum place place, enum kubepods_kind kind)
+static void lead_to(struct name_reader *reader, enum path_stage stage, enum kubepods_kind kind)
 {
-	reader->place = place;
+	reader->stage = stage;
 	reader->name->kind = kind;
 }
 
 static void find_unknown(struct name_reader *reader)
 {
-	lead_to(reader, PLACE_LEAF, KUBEPODS_UNKNOWN);
+	lead_to(reader, STAGE_LEAF, KUBEPODS_UNKNOWN);
 }
 
 static void find_container(struct name_reader *reader, enum kubepods_runtime runtime,
@@ -116,7 +116,7 @@ static void find_container(struct name_reader *reader, enum kubepods_runtime run
 	memcpy(reader->name->id, id.at, id.len);
 	reader->name->id[id.len] = '\0';
 	reader->name->runtime = runtime;
-	lead_to(reader, PLACE_LEAF, KUBEPODS_CONTAINER);
+	lead_to(reader, STAGE_LEAF, KUBEPODS_CONTAINER);
 }
 
 /* --- containers ------------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static bool read_prefixed(struct name_reader *reader, struct part part)
 		if (!cut_prefix(&id, container_forms[i].prefix) || !is_id(id))
 			continue;
 		if (container_forms[i].is_helper)
-			lead_to(reader, PLACE_LEAF, KUBEPODS_HELPER);
+			lead_to(reader, STAGE_LEAF, KUBEPODS_HELPER);
 		else
 			find_container(reader, container_forms[i].runtime, id);
 		return true;
@@ -167,7 +167,7 @@ static void read_in_pod(struct name_reader *reader, struct part part)
 		find_container(reader, reader->name->has_qos ? RUNTIME_CONTAINERD : RUNTIME_PODMAN,
 			       part);
 	else if (part_is(part, "conmon"))
-		lead_to(reader, PLACE_LEAF, KUBEPODS_HELPER);
+		lead_to(reader, STAGE_LEAF, KUBEPODS_HELPER);
 	else if (!read_scope(reader, part) && !read_prefixed(reader, part))
 		find_unknown(reader);
 }
@@ -212,7 +212,7 @@ static bool read_kubepods_slice(struct name_reader *reader, struct part part)
 		return true;
 	if (!cut_prefix(&word, "pod") || !take_uid(reader, word, '_'))
 		return false;
-	lead_to(reader, PLACE_POD, KUBEPODS_POD);
+	lead_to(reader, STAGE_POD, KUBEPODS_POD);
 	return true;
 }
 
@@ -222,7 +222,7 @@ static bool read_kubepods_directory(struct name_reader *reader, struct part part
 		return true;
 	if (!cut_prefix(&part, "pod") || !take_uid(reader, part, '-'))
 		return false;
-	lead_to(reader, PLACE_POD, KUBEPODS_POD);
+	lead_to(reader, STAGE_POD, KUBEPODS_POD);
 	return true;
 }
 
@@ -241,7 +241,7 @@ static bool take_podman_pod(struct name_reader *reader, struct part id)
 		return false;
 	memcpy(reader->name->uid, id.at, id.len);
 	reader->name->uid[id.len] = '\0';
-	lead_to(reader, PLACE_POD, KUBEPODS_POD);
+	lead_to(reader, STAGE_POD, KUBEPODS_POD);
 	return true;
 }
 
@@ -254,7 +254,7 @@ static void read_in_machine(struct name_reader *reader, struct part part)
 	    take_podman_pod(reader, id))
 		return;
 	if (!read_scope(reader, part))
-		lead_to(reader, PLACE_LEAF, KUBEPODS_NONE);
+		lead_to(reader, STAGE_LEAF, KUBEPODS_NONE);
 }
 
 static void read_in_libpod(struct name_reader *reader, struct part part)
@@ -262,7 +262,7 @@ static void read_in_libpod(struct name_reader *reader, struct part part)
 	if (take_podman_pod(reader, part) || read_prefixed(reader, part))
 		return;
 	if (part_is(part, "conmon"))
-		lead_to(reader, PLACE_LEAF, KUBEPODS_HELPER);
+		lead_to(reader, STAGE_LEAF, KUBEPODS_HELPER);
 	else
 		find_unknown(reader);
 }
@@ -292,7 +292,7 @@ static void enter_kubepods(struct name_reader *reader, bool is_systemd)
 	reader->name->has_qos = true;
 	reader->name->qos = QOS_GUARANTEED; /* it has no level of its own */
 	reader->name->is_systemd = is_systemd;
-	lead_to(reader, PLACE_KUBEPODS, KUBEPODS_PARENT);
+	lead_to(reader, STAGE_KUBEPODS, KUBEPODS_PARENT);
 }
 
 static void read_outside(struct name_reader *reader, struct part part)
@@ -305,11 +305,11 @@ static void read_outside(struct name_reader *reader, struct part part)
 		enter_kubepods(reader, false);
 	} else if (is_top && part_is(part, "machine.slice")) {
 		reader->name->is_systemd = true;
-		lead_to(reader, PLACE_MACHINE, KUBEPODS_PARENT);
+		lead_to(reader, STAGE_MACHINE, KUBEPODS_PARENT);
 	} else if (is_top && part_is(part, "libpod_parent")) {
-		lead_to(reader, PLACE_LIBPOD, KUBEPODS_PARENT);
+		lead_to(reader, STAGE_LIBPOD, KUBEPODS_PARENT);
 	} else if (is_top && part_is(part, "docker")) {
-		lead_to(reader, PLACE_DOCKER, KUBEPODS_PARENT);
+		lead_to(reader, STAGE_DOCKER, KUBEPODS_PARENT);
 	} else {
 		/* docker under systemd, and podman of a user who is not root */
 		read_scope(reader, part);
@@ -327,14 +327,14 @@ static void read_in_leaf(struct name_reader *reader, struct part part)
 
 static void read_part(struct name_reader *reader, struct part part)
 {
-	static void (*const readers[PLACE_NR])(struct name_reader *, struct part) = {
-		[PLACE_OUTSIDE] = read_outside,	   [PLACE_KUBEPODS] = read_in_kubepods,
-		[PLACE_MACHINE] = read_in_machine, [PLACE_LIBPOD] = read_in_libpod,
-		[PLACE_DOCKER] = read_in_docker,   [PLACE_POD] = read_in_pod,
-		[PLACE_LEAF] = read_in_leaf,
+	static void (*const readers[STAGE_NR])(struct name_reader *, struct part) = {
+		[STAGE_OUTSIDE] = read_outside,	   [STAGE_KUBEPODS] = read_in_kubepods,
+		[STAGE_MACHINE] = read_in_machine, [STAGE_LIBPOD] = read_in_libpod,
+		[STAGE_DOCKER] = read_in_docker,   [STAGE_POD] = read_in_pod,
+		[STAGE_LEAF] = read_in_leaf,
 	};
 
-	readers[reader->place](reader, part);
+	readers[reader->stage](reader, part);
 	reader->parent = part;
 }
 
@@ -352,7 +352,7 @@ static bool is_sound(const char *path)
 enum kubepods_kind kubepods_parse(const char *path, struct kubepods_name *ret_name)
 {
 	struct kubepods_name name = {.kind = KUBEPODS_NONE};
-	struct name_reader reader = {.place = PLACE_OUTSIDE, .name = &name};
+	struct name_reader reader = {.stage = STAGE_OUTSIDE, .name = &name};
 	bool is_refused = !is_sound(path);
 
 	for (const char *at = path; !is_refused && *at;) {

@@ -88,7 +88,7 @@ static int add_value(struct builder *builder, enum yaml_kind kind, const yaml_ma
 }
 
 /* Hang a finished scalar, or a list or map that begins, where it belongs. */
-static int place_value(struct builder *builder, struct yaml_value *value, const yaml_mark_t *mark)
+static int attach_value(struct builder *builder, struct yaml_value *value, const yaml_mark_t *mark)
 {
 	struct open_value *parent;
 
@@ -185,7 +185,7 @@ static int add_scalar(struct builder *builder, const yaml_event_t *event)
 	value->len = event->data.scalar.length;
 	value->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE ||
 			(tag && strstr(tag, ":str"));
-	return place_value(builder, value, &event->start_mark);
+	return attach_value(builder, value, &event->start_mark);
 }
 
 static int begin_value(struct builder *builder, enum yaml_kind kind, const char *tag,
@@ -203,7 +203,7 @@ static int begin_value(struct builder *builder, enum yaml_kind kind, const char 
 	err = add_value(builder, kind, mark, &value);
 	if (err)
 		return err;
-	err = place_value(builder, value, mark);
+	err = attach_value(builder, value, mark);
 	if (err)
 		return err;
 	builder->open[builder->depth++] = (struct open_value){.value = value};

@@ -87,16 +87,16 @@ static void banned_cpus(int root_fd, const char *pid, struct cpuset *ret_banned)
 
 /* --- what it was told ---------------------------------------------------------------------------- */
 
-static int save_told(const struct irq_place *place)
+static int save_told(const struct irq_context *context)
 {
-	const struct irqbalance_told *told = place->told;
+	const struct irqbalance_told *told = context->told;
 	struct text text cleanup_text = {0};
 	struct emitter emitter;
 	char list[CPUSET_TEXT_MAX];
 
-	if (place->state_fd < 0)
+	if (context->state_fd < 0)
 		return -EROFS;
-	boot_file_begin(&emitter, &text, place->boot_id, "processes");
+	boot_file_begin(&emitter, &text, context->boot_id, "processes");
 	if (told->pid) {
 		emit_map(&emitter, NULL);
 		emit_number(&emitter, "pid", (uint64_t)told->pid);
@@ -107,7 +107,7 @@ static int save_told(const struct irq_place *place)
 	}
 	boot_file_end(&emitter);
 	return text.error ? text.error
-			  : file_replace(place->state_fd, PINFOLD_IRQBALANCE_FILE, text.data,
+			  : file_replace(context->state_fd, PINFOLD_IRQBALANCE_FILE, text.data,
 					 text.len);
 }
 
@@ -134,7 +134,7 @@ static int decode_told(const struct yaml_value *map, struct format_error *error,
 	return 0;
 }
 
-int irqbalance_told_load(const struct irq_place *place, struct format_error *error,
+int irqbalance_told_load(const struct irq_context *context, struct format_error *error,
 			 struct irqbalance_told *ret_told)
 {
 	struct yaml_tree *tree cleanup_yaml = NULL;
@@ -143,12 +143,12 @@ int irqbalance_told_load(const struct irq_place *place, struct format_error *err
 	size_t len;
 	int r;
 
-	if (place->state_fd < 0)
+	if (context->state_fd < 0)
 		return -ENOENT;
-	r = file_read_all(place->state_fd, PINFOLD_IRQBALANCE_FILE, BOOT_FILE_MAX_BYTES, &data,
+	r = file_read_all(context->state_fd, PINFOLD_IRQBALANCE_FILE, BOOT_FILE_MAX_BYTES, &data,
 			  &len);
 	if (!r)
-		r = boot_file_parse(data, len, place->boot_id, "processes", error, &tree,
+		r = boot_file_parse(data, len, context->boot_id, "processes", error, &tree,
 				    &processes);
 	yaml_for_each(process, r ? NULL : processes)
 	{
@@ -159,14 +159,14 @@ int irqbalance_told_load(const struct irq_place *place, struct format_error *err
 	return r;
 }
 
-static int start_of(const struct irq_place *place, pid_t pid, uint64_t *ret_ticks)
+static int start_of(const struct irq_context *context, pid_t pid, uint64_t *ret_ticks)
 {
 	struct proc_stat stat;
 	char path[48];
 	int r;
 
 	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
-	r = proc_stat_read(place->root_fd, path, &stat);
+	r = proc_stat_read(context->root_fd, path, &stat);
 	if (!r)
 		*ret_ticks = stat.start_ticks;
 	return r;
@@ -193,17 +193,18 @@ contends(struct irq_report *report, const char *format, ...)
 	return IRQBALANCE_CONTENDS;
 }
 
-static enum irqbalance_state tell(const struct irq_place *place, const struct irq_request *request,
-				  const struct cpuset *wanted, struct irq_report *report)
+static enum irqbalance_state tell(const struct irq_context *context,
+				  const struct irq_request *request, const struct cpuset *wanted,
+				  struct irq_report *report)
 {
-	struct irqbalance_told *told = place->told;
+	struct irqbalance_told *told = context->told;
 	char list[64];
-	int r = save_told(place);
+	int r = save_told(context);
 
 	if (r)
 		return contends(report, "the CPUs that it spares now cannot be saved (%s)",
 				strerror(-r));
-	r = irqbalance_tell(place->root_fd, told->pid, wanted);
+	r = irqbalance_tell(context->root_fd, told->pid, wanted);
 	if (r == -E2BIG)
 		return contends(report, "the list of CPUs is longer than its socket takes");
 	if (r)
@@ -215,20 +216,20 @@ static enum irqbalance_state tell(const struct irq_place *place, const struct ir
 	return IRQBALANCE_SPARES;
 }
 
-static enum irqbalance_state follow(const struct irq_place *place,
+static enum irqbalance_state follow(const struct irq_context *context,
 				    const struct irq_request *request, pid_t pid,
 				    struct irq_report *report)
 {
-	struct irqbalance_told *told = place->told;
+	struct irqbalance_told *told = context->told;
 	enum irqbalance_state state = IRQBALANCE_SPARES;
 	struct irqbalance_setup setup;
 	struct cpuset wanted;
 	uint64_t start;
 	bool is_late;
-	int r = start_of(place, pid, &start);
+	int r = start_of(context, pid, &start);
 
 	if (!r)
-		r = irqbalance_ask(place->root_fd, pid, &setup);
+		r = irqbalance_ask(context->root_fd, pid, &setup);
 	if (r)
 		return contends(report, "its socket cannot be used (%s)", strerror(-r));
 	if (told->pid != pid || told->start_ticks != start) {
@@ -248,31 +249,31 @@ static enum irqbalance_state follow(const struct irq_place *place,
 		  request->now_ns - told->told_ns >= patience_ns(&setup);
 	told->is_ignored |= is_late;
 	if (is_late || !cpuset_equal(&told->told, &wanted))
-		state = tell(place, request, &wanted, report);
+		state = tell(context, request, &wanted, report);
 	if (state == IRQBALANCE_SPARES && told->is_ignored)
 		state = contends(report, "pinfold told it to spare them, and it does not follow");
 	return state;
 }
 
-int irqbalance_look(const struct irq_place *place, const struct irq_request *request,
+int irqbalance_look(const struct irq_context *context, const struct irq_request *request,
 		    struct irq_report *report)
 {
 	DIR *dir cleanup_dir = NULL;
 	enum irqbalance_state state = IRQBALANCE_ABSENT;
 	const struct dirent *entry;
 	struct cpuset banned;
-	int r = file_open_dir(place->root_fd, "proc", &dir);
+	int r = file_open_dir(context->root_fd, "proc", &dir);
 
 	if (r)
 		return r;
 	while (state != IRQBALANCE_CONTENDS && (r = file_next_entry(dir, &entry)) > 0) {
-		if (!is_irqbalance(place->root_fd, entry->d_name))
+		if (!is_irqbalance(context->root_fd, entry->d_name))
 			continue;
-		banned_cpus(place->root_fd, entry->d_name, &banned);
+		banned_cpus(context->root_fd, entry->d_name, &banned);
 		if (cpuset_is_subset(&request->cpus.exclusive, &banned))
 			state = IRQBALANCE_SPARES;
-		else if (request->mode == IRQ_STEER && place->told)
-			state = follow(place, request, (pid_t)strtol(entry->d_name, NULL, 10),
+		else if (request->mode == IRQ_STEER && context->told)
+			state = follow(context, request, (pid_t)strtol(entry->d_name, NULL, 10),
 				       report);
 		else
 			state = IRQBALANCE_CONTENDS;
@@ -286,7 +287,7 @@ int irqbalance_look(const struct irq_place *place, const struct irq_request *req
 /* --- release ------------------------------------------------------------------------------------- */
 
 /* What its environment and the kernel say comes back by itself; another list has to be told. */
-static bool is_its_own(const struct irq_place *place, const struct irqbalance_told *told)
+static bool is_its_own(const struct irq_context *context, const struct irqbalance_told *told)
 {
 	struct cpuset banned;
 	char pid[16];
@@ -294,23 +295,23 @@ static bool is_its_own(const struct irq_place *place, const struct irqbalance_to
 	if (cpuset_is_empty(&told->original))
 		return true;
 	snprintf(pid, sizeof(pid), "%d", (int)told->pid);
-	banned_cpus(place->root_fd, pid, &banned);
+	banned_cpus(context->root_fd, pid, &banned);
 	return cpuset_equal(&banned, &told->original);
 }
 
-int irqbalance_release(const struct irq_place *place)
+int irqbalance_release(const struct irq_context *context)
 {
-	struct irqbalance_told *told = place->told;
+	struct irqbalance_told *told = context->told;
 	uint64_t start;
 	int r = 0;
 
 	if (!told || !told->pid)
 		return 0;
-	if (!start_of(place, told->pid, &start) && start == told->start_ticks)
-		r = irqbalance_tell(place->root_fd, told->pid,
-				    is_its_own(place, told) ? NULL : &told->original);
+	if (!start_of(context, told->pid, &start) && start == told->start_ticks)
+		r = irqbalance_tell(context->root_fd, told->pid,
+				    is_its_own(context, told) ? NULL : &told->original);
 	if (r)
 		return r;
 	*told = (struct irqbalance_told){0};
-	return save_told(place);
+	return save_told(context);
 }

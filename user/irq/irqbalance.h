@@ -20,13 +20,13 @@ struct irqbalance_told {
 	bool is_ignored;
 };
 
-struct irq_place;
+struct irq_context;
 
 /*
  * -ENOENT: there is no file. -ESTALE: it is of another boot. -EBADMSG for a damaged one, with `error`
  * filled. *ret_told is then unchanged.
  */
-int irqbalance_told_load(const struct irq_place *place, struct format_error *error,
+int irqbalance_told_load(const struct irq_context *context, struct format_error *error,
 			 struct irqbalance_told *ret_told);
 
 /*
@@ -36,10 +36,10 @@ int irqbalance_told_load(const struct irq_place *place, struct format_error *err
  * root do not count; of several, one that contends decides. Negative errno if the processes cannot
  * be listed.
  */
-int irqbalance_look(const struct irq_place *place, const struct irq_request *request,
+int irqbalance_look(const struct irq_context *context, const struct irq_request *request,
 		    struct irq_report *report);
 
 /* Have the one that was told spare what it did before. 0 if it has ended, or if none was told. */
-int irqbalance_release(const struct irq_place *place);
+int irqbalance_release(const struct irq_context *context);
 
 #endif

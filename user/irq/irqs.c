@@ -51,11 +51,11 @@ struct pass_job {
 };
 
 /* Of a damaged file nothing can be restored; irqbalance goes on sparing CPUs until it is restarted. */
-static void load_told(const struct irq_place *place)
+static void load_told(const struct irq_context *context)
 {
 	struct format_error error = {0};
 	char sentence[FORMAT_ERROR_TEXT_MAX];
-	const int r = irqbalance_told_load(place, &error, place->told);
+	const int r = irqbalance_told_load(context, &error, context->told);
 
 	if (r == -EBADMSG)
 		log_warn(0, "irq: %s; what irqbalance spares is not restored",
@@ -69,7 +69,7 @@ static void load_told(const struct irq_place *place)
  * Masks written by another agent would pass for originals if its file were ignored. Only damage
  * lasts; a file that cannot be read now is tried again by the next pass.
  */
-static int load(struct irqs *irqs, const struct irq_place *place)
+static int load(struct irqs *irqs, const struct irq_context *context)
 {
 	struct format_error error = {0};
 	char sentence[FORMAT_ERROR_TEXT_MAX];
@@ -84,7 +84,7 @@ static int load(struct irqs *irqs, const struct irq_place *place)
 		snprintf(irqs->problem, sizeof(irqs->problem), "%.300s",
 			 format_error_text(&error, PINFOLD_IRQS_FILE, sentence, sizeof(sentence)));
 	irqs->is_loaded = true;
-	load_told(place);
+	load_told(context);
 	return 0;
 }
 
@@ -92,17 +92,17 @@ static int run_pass(struct worker_job *base)
 {
 	struct pass_job *job = (struct pass_job *)base;
 	struct irqs *irqs = job->irqs;
-	const struct irq_place place = {irqs->root_fd, irqs->state_fd, irqs->boot_id, &irqs->told,
-					job->changes_fd};
+	const struct irq_context context = {irqs->root_fd, irqs->state_fd, irqs->boot_id,
+					    &irqs->told, job->changes_fd};
 	struct irq_request request = job->request;
 	int r;
 
-	r = load(irqs, &place);
+	r = load(irqs, &context);
 	if (r)
 		return r;
 	if (*irqs->problem)
 		request.mode = IRQ_OBSERVE;
-	r = irq_pass(&place, &request, &irqs->table, &job->report);
+	r = irq_pass(&context, &request, &irqs->table, &job->report);
 	if (!r && *irqs->problem && job->request.mode != IRQ_OBSERVE) {
 		job->report.error = -EBADMSG;
 		memcpy(job->report.problem, irqs->problem, sizeof(irqs->problem));
@@ -237,7 +237,7 @@ static int say_unrestored(const struct irq_row *row)
 		row->number);
 }
 
-static int restore(const struct irq_place *place, const struct topology *topology,
+static int restore(const struct irq_context *context, const struct topology *topology,
 		   struct irq_table *table)
 {
 	struct irq_request *request cleanup_free = calloc(1, sizeof(*request));
@@ -249,7 +249,7 @@ static int restore(const struct irq_place *place, const struct topology *topolog
 	request->mode = IRQ_RESTORE;
 	request->cpus.topology = topology;
 	request->cpus.allowed = request->cpus.online = topology->all;
-	r = irq_pass(place, request, table, &report);
+	r = irq_pass(context, request, table, &report);
 	if (r)
 		return log_warn(r, "irq: cannot read the masks of interrupts");
 	for (uint32_t i = 0; i < report.nr; i++)
@@ -262,7 +262,8 @@ int irqs_restore(const struct irqs_options *options, const struct topology *topo
 {
 	int root_fd cleanup_close = open(options->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct irqbalance_told told = {0};
-	const struct irq_place place = {root_fd, options->state_fd, options->boot_id, &told, -1};
+	const struct irq_context context = {root_fd, options->state_fd, options->boot_id, &told,
+					    -1};
 	struct irq_table table cleanup_irq_table = {0};
 	struct format_error error = {0};
 	char sentence[FORMAT_ERROR_TEXT_MAX];
@@ -270,8 +271,8 @@ int irqs_restore(const struct irqs_options *options, const struct topology *topo
 
 	if (root_fd < 0)
 		return log_warn(-errno, "irq: cannot open %s", options->root);
-	load_told(&place);
-	r = irqbalance_release(&place);
+	load_told(&context);
+	r = irqbalance_release(&context);
 	if (r)
 		log_warn(r,
 			 "irq: irqbalance cannot be told which CPUs it spared before; restart it");
@@ -287,5 +288,5 @@ int irqs_restore(const struct irqs_options *options, const struct topology *topo
 		       r;
 	if (r)
 		return log_warn(r, "irq: cannot read %s", PINFOLD_IRQS_FILE);
-	return restore(&place, topology, &table);
+	return restore(&context, topology, &table);
 }

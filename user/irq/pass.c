@@ -22,7 +22,7 @@
 #define LONGEST_PAUSE_LOG 6
 
 struct irq_pass {
-	const struct irq_place *place;
+	const struct irq_context *context;
 	const struct irq_request *request;
 	struct irq_table *table;
 	struct irq_report *report;
@@ -176,7 +176,7 @@ static void read_back(const struct irq_pass *pass, struct irq_entry *entry)
 	const enum mask_form form = irq_entry_file(entry, path, sizeof(path));
 	struct cpuset now;
 
-	if (!mask_read(pass->place->root_fd, path, form, &now))
+	if (!mask_read(pass->context->root_fd, path, form, &now))
 		set_list(&entry->affinity, &now);
 }
 
@@ -186,7 +186,7 @@ static void write_target(const struct irq_pass *pass, struct irq_entry *entry)
 	char path[96];
 	const enum mask_form form = irq_entry_file(entry, path, sizeof(path));
 
-	entry->error = mask_write(pass->place->root_fd, path, form, &target);
+	entry->error = mask_write(pass->context->root_fd, path, form, &target);
 	/* EIO, from newer kernels EPERM: the kernel itself manages this interrupt. */
 	if (entry->error == -EIO || entry->error == -EPERM) {
 		set_list(&entry->refused, &target);
@@ -238,7 +238,7 @@ static bool holds_masks(const struct irq_table *table)
 static void look_for_file(const struct irq_pass *pass)
 {
 	if (pass->table->is_unsaved || !holds_masks(pass->table) ||
-	    !faccessat(pass->place->state_fd, PINFOLD_IRQS_FILE, F_OK, 0) || errno != ENOENT)
+	    !faccessat(pass->context->state_fd, PINFOLD_IRQS_FILE, F_OK, 0) || errno != ENOENT)
 		return;
 	log_warn(0, "irq: %s is gone from the state directory; it is written again",
 		 PINFOLD_IRQS_FILE);
@@ -251,7 +251,7 @@ static int save(const struct irq_pass *pass)
 
 	if (!pass->table->is_unsaved)
 		return 0;
-	r = irq_originals_save(pass->place->state_fd, pass->place->boot_id, pass->table);
+	r = irq_originals_save(pass->context->state_fd, pass->context->boot_id, pass->table);
 	if (!r)
 		pass->table->is_unsaved = false;
 	return r;
@@ -260,13 +260,13 @@ static int save(const struct irq_pass *pass)
 /* Where nothing is steered, nobody need be told of what others write. */
 static void watch_masks(const struct irq_pass *pass)
 {
-	if (pass->place->changes_fd < 0)
+	if (pass->context->changes_fd < 0)
 		return;
 	if (pass->request->mode == IRQ_STEER && pass->request->masks != ENFORCEMENT_OFF &&
 	    !cpuset_is_empty(&pass->request->cpus.exclusive))
-		irq_changes_mark(pass->place->changes_fd, pass->place->root_fd, pass->table);
+		irq_changes_mark(pass->context->changes_fd, pass->context->root_fd, pass->table);
 	else
-		irq_changes_unmark(pass->place->changes_fd);
+		irq_changes_unmark(pass->context->changes_fd);
 }
 
 static int change(struct irq_pass *pass)
@@ -355,13 +355,13 @@ static int describe_all(const struct irq_pass *pass)
 	return 0;
 }
 
-int irq_pass(const struct irq_place *place, const struct irq_request *request,
+int irq_pass(const struct irq_context *context, const struct irq_request *request,
 	     struct irq_table *table, struct irq_report *ret_report)
 {
 	struct irq_report report cleanup_irq_report = {0};
 	struct irq_table fresh = {0};
 	struct irq_pass pass = {
-		.place = place,
+		.context = context,
 		.request = request,
 		.table = table,
 		.report = &report,
@@ -369,7 +369,7 @@ int irq_pass(const struct irq_place *place, const struct irq_request *request,
 	};
 	int r;
 
-	r = irq_table_read(place->root_fd, &request->cpus.exclusive, table, &fresh);
+	r = irq_table_read(context->root_fd, &request->cpus.exclusive, table, &fresh);
 	if (r)
 		return r;
 	irq_table_inherit(&fresh, table, &report.nr_fired);
@@ -377,9 +377,9 @@ int irq_pass(const struct irq_place *place, const struct irq_request *request,
 	*table = fresh;
 	if (request->mode == IRQ_RESTORE ||
 	    (request->mode == IRQ_STEER && cpuset_is_empty(&request->cpus.exclusive)))
-		report.irqbalance_error = irqbalance_release(place);
+		report.irqbalance_error = irqbalance_release(context);
 	if (!cpuset_is_empty(&request->cpus.exclusive))
-		r = irqbalance_look(place, request, &report);
+		r = irqbalance_look(context, request, &report);
 	if (r)
 		return r;
 	if (request->mode == IRQ_RESTORE)

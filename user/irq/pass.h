@@ -12,7 +12,7 @@
 struct irqbalance_told;
 
 /* Where the masks and the file of originals are; borrowed. */
-struct irq_place {
+struct irq_context {
 	int root_fd;
 	int state_fd; /* the state directory; -1 = there is none, and nothing can be steered */
 	const char *boot_id;
@@ -24,7 +24,7 @@ struct irq_place {
  * `table` is what the last pass left; of the first pass, what the file of originals has. Negative
  * errno if the kernel cannot be read or there is no memory; *ret_report is then unchanged.
  */
-int irq_pass(const struct irq_place *place, const struct irq_request *request,
+int irq_pass(const struct irq_context *context, const struct irq_request *request,
 	     struct irq_table *table, struct irq_report *ret_report);
 
 #endif

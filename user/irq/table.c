@@ -152,7 +152,7 @@ static int read_names(int root_fd, struct irq_entry *entry)
 	return len < 0 ? -ENOMEM : 0;
 }
 
-static int read_place(int root_fd, struct irq_entry *entry)
+static int read_node(int root_fd, struct irq_entry *entry)
 {
 	char path[PATH_SIZE], *node cleanup_free = NULL;
 	struct cpuset set = CPUSET_EMPTY;
@@ -200,7 +200,7 @@ static int read_interrupt(int root_fd, uint32_t number, const struct irq_table *
 	if (!r)
 		r = read_names(root_fd, entry);
 	if (!r)
-		r = read_place(root_fd, entry);
+		r = read_node(root_fd, entry);
 	if (r && r != -ENOMEM && is_gone(root_fd, number)) {
 		free_entry(&table->entries[--table->nr]);
 		return 0;

@@ -27,7 +27,7 @@ static int look_at_seen(struct stranger_walk *walk, const struct noise_stranger 
 			struct stranger_task *task)
 {
 	const struct cpuset *online = &walk->request->cpus.online;
-	const struct affinity_calls *calls = walk->place->calls;
+	const struct affinity_calls *calls = walk->context->calls;
 	const struct stranger_task *known;
 	struct cpuset affinity;
 	int r = calls->get(calls->self, (pid_t)seen->pid, &affinity);
@@ -58,7 +58,7 @@ static int look_at_seen(struct stranger_walk *walk, const struct noise_stranger 
 static void correct(struct stranger_walk *walk, const struct noise_stranger *seen,
 		    struct stranger_task *task)
 {
-	if (!task->written && stranger_note_write(walk->place->note, task))
+	if (!task->written && stranger_note_write(walk->context->note, task))
 		return;
 	task = stranger_table_put(walk->now, task);
 	if (!task)
@@ -72,20 +72,20 @@ static void correct(struct stranger_walk *walk, const struct noise_stranger *see
 	walk->report->error = stranger_walk_save(walk);
 }
 
-void stranger_correct(const struct stranger_place *place, const struct stranger_request *request,
-		      const struct noise_stranger *seen, struct stranger_table *table,
-		      struct stranger_report *ret_report)
+void stranger_correct(const struct stranger_context *context,
+		      const struct stranger_request *request, const struct noise_stranger *seen,
+		      struct stranger_table *table, struct stranger_report *ret_report)
 {
 	struct stranger_report report = {0};
 	const uint64_t begun_ns = stranger_thread_time_ns();
 	struct stranger_walk walk = {
-		.place = place,
+		.context = context,
 		.request = request,
 		.before = table,
 		.now = table,
 		.report = &report,
 		.nr_held = table->nr, /* at most */
-		.begun_ticks = place->calls->now_ticks(place->calls->self),
+		.begun_ticks = context->calls->now_ticks(context->calls->self),
 	};
 	struct stranger_task task = {0};
 

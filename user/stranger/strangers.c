@@ -132,16 +132,16 @@ static void add_corrected(struct stranger_report *sum, const struct stranger_rep
 		sum->first = more->first;
 }
 
-static struct stranger_place place_of(const struct strangers *strangers)
+static struct stranger_context context_of(const struct strangers *strangers)
 {
-	return (struct stranger_place){strangers->proc_fd, strangers->run_fd, strangers->note,
-				       strangers->boot_id, strangers->calls};
+	return (struct stranger_context){strangers->proc_fd, strangers->run_fd, strangers->note,
+					 strangers->boot_id, strangers->calls};
 }
 
 static int walk_locked(struct walk_job *job)
 {
 	struct strangers *strangers = job->strangers;
-	const struct stranger_place place = place_of(strangers);
+	const struct stranger_context context = context_of(strangers);
 	int r;
 
 	if (!strangers->is_loaded) {
@@ -154,7 +154,7 @@ static int walk_locked(struct walk_job *job)
 			stranger_note_drop(strangers->note);
 	}
 	keep_request(strangers, &job->request);
-	r = stranger_walk(&place, &job->request, &strangers->table, &job->report);
+	r = stranger_walk(&context, &job->request, &strangers->table, &job->report);
 	if (!r) {
 		add_corrected(&job->report, &strangers->corrected);
 		strangers->corrected = (struct stranger_report){0};
@@ -276,7 +276,7 @@ struct stranger_port strangers_port(struct strangers *strangers)
 
 static void correct_locked(struct strangers *strangers, const struct noise_stranger *stranger)
 {
-	const struct stranger_place place = place_of(strangers);
+	const struct stranger_context context = context_of(strangers);
 	struct stranger_report report;
 
 	if (stranger->source != NOISE_HOST_TASK || !strangers->request.workload_root ||
@@ -284,7 +284,7 @@ static void correct_locked(struct strangers *strangers, const struct noise_stran
 	    strangers->busy_until_ns > stranger->time_ns + LONGEST_DEBT_NS)
 		return;
 	strangers->request.now_ns = stranger->time_ns;
-	stranger_correct(&place, &strangers->request, stranger, &strangers->table, &report);
+	stranger_correct(&context, &strangers->request, stranger, &strangers->table, &report);
 	add_corrected(&strangers->corrected, &report);
 	if (strangers->busy_until_ns < stranger->time_ns)
 		strangers->busy_until_ns = stranger->time_ns;
@@ -329,9 +329,9 @@ int strangers_restore(const struct strangers_options *options, const struct topo
 		      const char *workload_root)
 {
 	const int proc_fd cleanup_close = open_proc(options->root);
-	const struct stranger_place place = {proc_fd, options->run_fd, NULL, options->boot_id,
-					     options->calls ? options->calls
-							    : &affinity_system_calls};
+	const struct stranger_context context = {proc_fd, options->run_fd, NULL, options->boot_id,
+						 options->calls ? options->calls
+								: &affinity_system_calls};
 	struct stranger_request *request cleanup_free = calloc(1, sizeof(*request));
 	struct stranger_table table cleanup_stranger_table = {0};
 	struct stranger_report report cleanup_stranger_report = {0};
@@ -350,7 +350,7 @@ int strangers_restore(const struct strangers_options *options, const struct topo
 	/* The second walk finds what was made by others while the first one wrote. */
 	for (unsigned int i = 0; i < 2; i++) {
 		stranger_report_fini(&report);
-		r = stranger_walk(&place, request, &table, &report);
+		r = stranger_walk(&context, request, &table, &report);
 		if (r)
 			return log_warn(r, "stranger: cannot walk over the tasks");
 	}

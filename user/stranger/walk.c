@@ -49,7 +49,7 @@ static const char *cgroup_of(struct stranger_walk *walk, pid_t process)
 		return walk->cgroup;
 	walk->process = process;
 	free(walk->cgroup);
-	walk->cgroup_error = process_cgroup(walk->place->proc_fd, process, &walk->cgroup);
+	walk->cgroup_error = process_cgroup(walk->context->proc_fd, process, &walk->cgroup);
 	if (walk->cgroup_error)
 		walk->cgroup = NULL;
 	return walk->cgroup;
@@ -221,7 +221,7 @@ static int identify(struct stranger_walk *walk, const struct stranger_task *know
 	if (known && *known->comm && is_known_whose(known) &&
 	    is_as_written(walk, known, task->affinity))
 		return copy_known(walk, known, task);
-	r = thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat);
+	r = thread_stat_read(walk->context->proc_fd, task->process, task->thread, &stat);
 	if (r && (has_ended(r) || !known))
 		return DROPPED;
 	if (r) {
@@ -349,7 +349,7 @@ static int look_at(void *self, pid_t process, pid_t thread)
 	struct cpuset affinity;
 	int r;
 
-	r = walk->place->calls->get(walk->place->calls->self, thread, &affinity);
+	r = walk->context->calls->get(walk->context->calls->self, thread, &affinity);
 	if (r)
 		return has_ended(r) ? 0 : carry_over(walk, thread, r);
 	known = stranger_table_find(walk->before, thread, &affinity, &walk->request->cpus.online);
@@ -382,12 +382,12 @@ static int check_still(const struct stranger_walk *walk, const struct stranger_t
 {
 	char *cgroup cleanup_free = NULL;
 	struct thread_stat stat;
-	int r = thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat);
+	int r = thread_stat_read(walk->context->proc_fd, task->process, task->thread, &stat);
 
 	if (!r && stat.start_ticks != task->start_ticks)
 		return -ESRCH;
 	if (!r)
-		r = process_cgroup(walk->place->proc_fd, task->process, &cgroup);
+		r = process_cgroup(walk->context->proc_fd, task->process, &cgroup);
 	if (r)
 		return r;
 	return is_below(cgroup, walk->request->workload_root) ? -ESRCH : 0;
@@ -419,9 +419,9 @@ static bool has_joined(const struct stranger_walk *walk, const struct stranger_t
 	char *cgroup cleanup_free = NULL;
 	struct thread_stat stat;
 
-	return !thread_stat_read(walk->place->proc_fd, task->process, task->thread, &stat) &&
+	return !thread_stat_read(walk->context->proc_fd, task->process, task->thread, &stat) &&
 	       stat.start_ticks == task->start_ticks &&
-	       !process_cgroup(walk->place->proc_fd, task->process, &cgroup) &&
+	       !process_cgroup(walk->context->proc_fd, task->process, &cgroup) &&
 	       is_below(cgroup, walk->request->workload_root);
 }
 
@@ -452,7 +452,7 @@ static void note_written(struct stranger_walk *walk, struct stranger_task *task)
 
 void stranger_walk_put(struct stranger_walk *walk, struct stranger_task *task)
 {
-	const struct affinity_calls *calls = walk->place->calls;
+	const struct affinity_calls *calls = walk->context->calls;
 	struct cpuset cpus = *task->target;
 	int r;
 
@@ -528,10 +528,10 @@ static bool is_file_complete(const struct stranger_table *table)
 
 int stranger_walk_save(const struct stranger_walk *walk)
 {
-	int r = stranger_saved_save(walk->place->run_fd, walk->place->boot_id, walk->now);
+	int r = stranger_saved_save(walk->context->run_fd, walk->context->boot_id, walk->now);
 
 	if (!r)
-		stranger_note_drop(walk->place->note);
+		stranger_note_drop(walk->context->note);
 	return r;
 }
 
@@ -642,24 +642,24 @@ uint64_t stranger_thread_time_ns(void)
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-int stranger_walk(const struct stranger_place *place, const struct stranger_request *request,
+int stranger_walk(const struct stranger_context *context, const struct stranger_request *request,
 		  struct stranger_table *table, struct stranger_report *ret_report)
 {
 	struct stranger_report report cleanup_stranger_report = {0};
 	struct stranger_table now cleanup_stranger_table = {0};
 	const uint64_t begun_ns = stranger_thread_time_ns();
 	struct stranger_walk walk = {
-		.place = place,
+		.context = context,
 		.request = request,
 		.before = table,
 		.now = &now,
 		.report = &report,
 		.nr_held = stranger_table_nr_held(table),
-		.begun_ticks = place->calls->now_ticks(place->calls->self),
+		.begun_ticks = context->calls->now_ticks(context->calls->self),
 	};
 	int r;
 
-	r = procs_walk(place->proc_fd, look_at, &walk);
+	r = procs_walk(context->proc_fd, look_at, &walk);
 	free(walk.cgroup);
 	if (r)
 		return r;

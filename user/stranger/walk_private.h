@@ -12,7 +12,7 @@ enum {
 };
 
 struct stranger_walk {
-	const struct stranger_place *place;
+	const struct stranger_context *context;
 	const struct stranger_request *request;
 	const struct stranger_table *before;
 	struct stranger_table *now;

@@ -43,7 +43,7 @@ static uint32_t find_container(const struct ledger_pod *pod, const char *name)
 }
 
 /* Init containers and sidecars come before the others. */
-static uint32_t place_for(const struct ledger_pod *pod, enum container_kind kind)
+static uint32_t insertion_index(const struct ledger_pod *pod, enum container_kind kind)
 {
 	uint32_t index = pod->nr_grants;
 
@@ -58,7 +58,7 @@ static uint32_t place_for(const struct ledger_pod *pod, enum container_kind kind
 static int insert_container(struct ledger_pod *pod, const struct container_spec *container,
 			    uint32_t *ret_index)
 {
-	const uint32_t nr = pod->nr_grants, index = place_for(pod, container->kind);
+	const uint32_t nr = pod->nr_grants, index = insertion_index(pod, container->kind);
 	struct container_spec *specs;
 	struct grant *grants;
 
