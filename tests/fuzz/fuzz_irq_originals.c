@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LIBS: irq format core lib
 // COVERS: user/irq/irq_originals.c:read_set,decode_mask,irq_originals_decode,irq_originals_encode
-// COVERS: user/format/boot_file.c:boot_file_begin,boot_file_end,boot_file_parse,boot_file_read_cpus
+// COVERS: user/format/boot_file.c:boot_file_begin,boot_file_end,boot_file_decode,parse,boot_file_read_cpus
 // COVERS: user/irq/mask.c:parse_hex,hex_text,mask_parse,mask_text
 /* The original masks of interrupts, and masks in both forms: what is read can be written again. */
 #include <errno.h>

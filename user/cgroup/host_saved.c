@@ -76,9 +76,9 @@ void host_saved_encode(const struct host_table *table, const char *boot_id, stru
 	boot_file_end(&emitter);
 }
 
-static int decode_group(const struct yaml_value *map, struct format_error *error,
-			struct host_table *table)
+static int decode_group(const struct yaml_value *map, struct format_error *error, void *self)
 {
+	struct host_table *table = self;
 	const struct yaml_value *group = yaml_need(map, "group", error);
 	const struct yaml_value *written = group ? yaml_need(map, "written", error) : NULL;
 	const struct yaml_value *before = yaml_get(map, "before");
@@ -105,17 +105,8 @@ int host_saved_decode(const char *data, size_t len, const char *boot_id, struct 
 		      struct host_table *ret_table)
 {
 	struct host_table table cleanup_host_table = {0};
-	struct yaml_tree *tree cleanup_yaml = NULL;
-	const struct yaml_value *groups;
-	int r;
+	int r = boot_file_decode(data, len, boot_id, "groups", error, decode_group, &table);
 
-	r = boot_file_parse(data, len, boot_id, "groups", error, &tree, &groups);
-	yaml_for_each(group, r ? NULL : groups)
-	{
-		r = decode_group(group, error, &table);
-		if (r)
-			break;
-	}
 	if (r)
 		return r;
 	*ret_table = table;

@@ -23,9 +23,10 @@ void boot_file_end(struct emitter *emitter)
 	emit_end(emitter);
 }
 
-int boot_file_parse(const char *data, size_t len, const char *boot_id, const char *key,
-		    struct format_error *error, struct yaml_tree **ret_tree,
-		    const struct yaml_value **ret_list)
+/* *ret_list is the list, which the tree owns. */
+static int parse(const char *data, size_t len, const char *boot_id, const char *key,
+		 struct format_error *error, struct yaml_tree **ret_tree,
+		 const struct yaml_value **ret_list)
 {
 	static const struct yaml_limits limits = {BOOT_FILE_MAX_BYTES, 8, 1U << 19};
 	const struct yaml_value *version, *boot, *list;
@@ -54,6 +55,22 @@ int boot_file_parse(const char *data, size_t len, const char *boot_id, const cha
 	*ret_tree = TAKE_PTR(tree);
 	*ret_list = list;
 	return 0;
+}
+
+int boot_file_decode(const char *data, size_t len, const char *boot_id, const char *key,
+		     struct format_error *error, boot_file_add *add, void *self)
+{
+	struct yaml_tree *tree cleanup_yaml = NULL;
+	const struct yaml_value *list;
+	int r = parse(data, len, boot_id, key, error, &tree, &list);
+
+	yaml_for_each(entry, r ? NULL : list)
+	{
+		r = add(entry, error, self);
+		if (r)
+			break;
+	}
+	return r;
 }
 
 int boot_file_read_cpus(const struct yaml_value *value, const char *field,

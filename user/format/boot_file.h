@@ -18,13 +18,14 @@ void boot_file_begin(struct emitter *emitter, struct text *out, const char *boot
 		     const char *key);
 void boot_file_end(struct emitter *emitter);
 
+/* Adds an entry of the list to `self`. 0, -EBADMSG with `error` filled, or -ENOMEM. */
+typedef int boot_file_add(const struct yaml_value *entry, struct format_error *error, void *self);
 /*
- * *ret_list is the list, which the tree owns. -EBADMSG with `error` filled for invalid text,
- * -ESTALE for the file of another boot, -ENOMEM. Outputs are untouched on failure.
+ * Call `add` for each entry of the list, in order, until it fails. What `add` returns, -EBADMSG with
+ * `error` filled for invalid text, -ESTALE for the file of another boot, -ENOMEM.
  */
-int boot_file_parse(const char *data, size_t len, const char *boot_id, const char *key,
-		    struct format_error *error, struct yaml_tree **ret_tree,
-		    const struct yaml_value **ret_list);
+int boot_file_decode(const char *data, size_t len, const char *boot_id, const char *key,
+		     struct format_error *error, boot_file_add *add, void *self);
 /* The CPU list that a text names, which is not empty. 0 or -EBADMSG with `error` filled. */
 int boot_file_read_cpus(const struct yaml_value *value, const char *field,
 			struct format_error *error, struct cpuset *ret_set);

@@ -47,9 +47,9 @@ static int read_set(const struct yaml_value *member, const char *key, struct for
 	return *ret_list ? 0 : -ENOMEM;
 }
 
-static int decode_mask(const struct yaml_value *map, struct format_error *error,
-		       struct irq_table *table)
+static int decode_mask(const struct yaml_value *map, struct format_error *error, void *self)
 {
+	struct irq_table *table = self;
 	const struct yaml_value *kind = yaml_need(map, "kind", error);
 	const struct yaml_value *number = kind ? yaml_need(map, "number", error) : NULL;
 	const struct yaml_value *identity = number ? yaml_need(map, "identity", error) : NULL;
@@ -82,17 +82,8 @@ int irq_originals_decode(const char *data, size_t len, const char *boot_id,
 			 struct format_error *error, struct irq_table *ret_table)
 {
 	struct irq_table table cleanup_irq_table = {0};
-	struct yaml_tree *tree cleanup_yaml = NULL;
-	const struct yaml_value *masks;
-	int r;
+	int r = boot_file_decode(data, len, boot_id, "masks", error, decode_mask, &table);
 
-	r = boot_file_parse(data, len, boot_id, "masks", error, &tree, &masks);
-	yaml_for_each(mask, r ? NULL : masks)
-	{
-		r = decode_mask(mask, error, &table);
-		if (r)
-			break;
-	}
 	if (r)
 		return r;
 	irq_table_sort(&table);

@@ -111,13 +111,12 @@ static int save_told(const struct irq_context *context)
 					 text.len);
 }
 
-static int decode_told(const struct yaml_value *map, struct format_error *error,
-		       struct irqbalance_told *ret_told)
+static int decode_told(const struct yaml_value *map, struct format_error *error, void *self)
 {
 	const struct yaml_value *pid = yaml_need(map, "pid", error);
 	const struct yaml_value *start = pid ? yaml_need(map, "start", error) : NULL;
 	const struct yaml_value *original = start ? yaml_need(map, "original", error) : NULL;
-	struct irqbalance_told told = {0};
+	struct irqbalance_told told = {0}, *ret_told = self;
 	char list[CPUSET_TEXT_MAX];
 	uint64_t number;
 
@@ -137,8 +136,6 @@ static int decode_told(const struct yaml_value *map, struct format_error *error,
 int irqbalance_told_load(const struct irq_context *context, struct format_error *error,
 			 struct irqbalance_told *ret_told)
 {
-	struct yaml_tree *tree cleanup_yaml = NULL;
-	const struct yaml_value *processes;
 	char *data cleanup_free = NULL;
 	size_t len;
 	int r;
@@ -147,16 +144,9 @@ int irqbalance_told_load(const struct irq_context *context, struct format_error 
 		return -ENOENT;
 	r = file_read_all(context->state_fd, PINFOLD_IRQBALANCE_FILE, BOOT_FILE_MAX_BYTES, &data,
 			  &len);
-	if (!r)
-		r = boot_file_parse(data, len, context->boot_id, "processes", error, &tree,
-				    &processes);
-	yaml_for_each(process, r ? NULL : processes)
-	{
-		r = decode_told(process, error, ret_told);
-		if (r)
-			break;
-	}
-	return r;
+	return r ? r
+		 : boot_file_decode(data, len, context->boot_id, "processes", error, decode_told,
+				    ret_told);
 }
 
 static int start_of(const struct irq_context *context, pid_t pid, uint64_t *ret_ticks)

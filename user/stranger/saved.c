@@ -148,9 +148,9 @@ static int read_row(const struct yaml_value *row, struct format_error *error, ui
 	return 0;
 }
 
-static int decode_affinity(const struct yaml_value *map, struct format_error *error,
-			   struct stranger_table *table)
+static int decode_affinity(const struct yaml_value *map, struct format_error *error, void *self)
 {
+	struct stranger_table *table = self;
 	struct stranger_task common = {0};
 	const struct yaml_value *tasks;
 	uint64_t numbers[3];
@@ -184,17 +184,8 @@ int stranger_saved_decode(const char *data, size_t len, const char *boot_id,
 			  struct format_error *error, struct stranger_table *ret_table)
 {
 	struct stranger_table table cleanup_stranger_table = {0};
-	struct yaml_tree *tree cleanup_yaml = NULL;
-	const struct yaml_value *affinities;
-	int r;
+	int r = boot_file_decode(data, len, boot_id, "affinities", error, decode_affinity, &table);
 
-	r = boot_file_parse(data, len, boot_id, "affinities", error, &tree, &affinities);
-	yaml_for_each(affinity, r ? NULL : affinities)
-	{
-		r = decode_affinity(affinity, error, &table);
-		if (r)
-			break;
-	}
 	if (r)
 		return r;
 	stranger_table_sort(&table);
