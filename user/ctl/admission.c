@@ -84,14 +84,15 @@ void admission_fini(struct admission *admission)
 	pod_spec_free(admission->deferred.spec);
 }
 
-enum assignment admission_assignment(const struct ledger_pod *pod, const struct grant *grant)
+enum assignment_type admission_assignment_type(const struct ledger_pod *pod,
+					       const struct grant *grant)
 {
 	if (grant->isolation == ISOLATION_CONTAINER)
 		return pod->has_bubble ? ASSIGNMENT_POD_EXCLUSIVE : ASSIGNMENT_NODE_EXCLUSIVE;
 	return grant->isolation == ISOLATION_POD ? ASSIGNMENT_POD_SHARED : ASSIGNMENT_NODE_SHARED;
 }
 
-const char *admission_assignment_name(enum assignment assignment)
+const char *admission_assignment_name(enum assignment_type type)
 {
 	static const char *const names[ASSIGNMENT_NR] = {
 		[ASSIGNMENT_NODE_EXCLUSIVE] = "node_exclusive",
@@ -100,7 +101,7 @@ const char *admission_assignment_name(enum assignment assignment)
 		[ASSIGNMENT_NODE_SHARED] = "node_shared",
 	};
 
-	return names[assignment];
+	return names[type];
 }
 
 static void count_assignments(struct controller *controller, const struct ledger_pod *pod)
@@ -108,7 +109,7 @@ static void count_assignments(struct controller *controller, const struct ledger
 	struct admission *admission = &controller->admission;
 
 	for (uint32_t i = 0; i < pod->nr_grants; i++)
-		admission->nr_assigned[admission_assignment(pod, &pod->grants[i])]++;
+		admission->nr_assigned[admission_assignment_type(pod, &pod->grants[i])]++;
 	allocations_count_pod(&admission->allocations, controller->ledger, pod);
 }
 
@@ -117,7 +118,7 @@ static void count_container(struct admission *admission, const struct ledger *le
 {
 	const struct grant *grant = ledger_find_grant(pod, container);
 
-	admission->nr_assigned[admission_assignment(pod, grant)]++;
+	admission->nr_assigned[admission_assignment_type(pod, grant)]++;
 	allocations_count_container(&admission->allocations, ledger, pod, grant);
 }
 

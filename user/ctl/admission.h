@@ -9,7 +9,7 @@
 struct controller;
 
 /* Where a container's CPUs come from, as in the kubelet's resource_manager_* metrics. */
-enum assignment {
+enum assignment_type {
 	ASSIGNMENT_NODE_EXCLUSIVE,
 	ASSIGNMENT_POD_EXCLUSIVE, /* its own slice of the pod's bubble */
 	ASSIGNMENT_POD_SHARED,
@@ -18,9 +18,10 @@ enum assignment {
 };
 
 /* `grant` is one of the pod's; a grant without exclusive CPUs shares the pod's or the node's. */
-enum assignment admission_assignment(const struct ledger_pod *pod, const struct grant *grant);
+enum assignment_type admission_assignment_type(const struct ledger_pod *pod,
+					       const struct grant *grant);
 /* As the metrics have it: "node_exclusive". */
-const char *admission_assignment_name(enum assignment assignment);
+const char *admission_assignment_name(enum assignment_type type);
 
 /* A pod whose grant is being written to the state file; the grant takes effect afterwards. */
 struct deferred_pod {

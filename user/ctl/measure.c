@@ -131,7 +131,7 @@ static void write_decisions(struct controller *controller, struct exposition *pa
 		const struct ledger_pod *pod = ledger_pod_at(controller->ledger, i);
 
 		for (uint32_t j = 0; j < pod->nr_grants; j++)
-			held[admission_assignment(pod, &pod->grants[j])]++;
+			held[admission_assignment_type(pod, &pod->grants[j])]++;
 	}
 	exposition_family(page, &metric_families.containers);
 	for (size_t i = 0; i < ASSIGNMENT_NR; i++)

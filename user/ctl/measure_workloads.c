@@ -341,7 +341,7 @@ static void write_info(const struct controller *controller, const struct measure
 
 		if (!grant || rows[i].is_gone)
 			continue;
-		assignment = admission_assignment_name(admission_assignment(pod, grant));
+		assignment = admission_assignment_name(admission_assignment_type(pod, grant));
 		exposition_count(
 			page,
 			POD_LABELS(&rows[i], {"container", rows[i].container},

@@ -132,7 +132,7 @@ static void bring_up_to_date(struct controller *controller)
 	}
 }
 
-static void hold_all(struct controller *controller)
+static void run_round(struct controller *controller)
 {
 	struct group_tree known cleanup_tree = {0};
 	struct group_tree desired = {0}, observed = {0};
@@ -175,7 +175,7 @@ void ctl_reconcile(struct controller *controller)
 	controller->reconciler.resynced_ns = clock_now_ns(controller->ports.clock);
 	if (controller->options.dry_run)
 		return;
-	hold_all(controller);
+	run_round(controller);
 	ctl_tell_waits(controller);
 	/* The condition that a request waits for may have changed without a look. */
 	ctl_advance_runs(controller);
