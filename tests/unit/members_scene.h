@@ -90,14 +90,6 @@ static inline void end(struct controller *controller)
 	free_pods(pods, 2);
 }
 
-static inline uint64_t id_of(const char *path)
-{
-	struct group_status status;
-
-	assert_int_equal(fake_status(NULL, path, &status), 0);
-	return status.cgroup_id;
-}
-
 /* As the watch tells it: between containers, the destination is the target. 0 = outside. */
 static inline struct event_record moved(uint32_t pid, uint64_t from, uint64_t to)
 {
@@ -106,7 +98,7 @@ static inline struct event_record moved(uint32_t pid, uint64_t from, uint64_t to
 	event.aspect = ASPECT_CGROUP_MOVES;
 	event.action = ACTION_ALLOW;
 	event.pid = 77;
-	event.culprit_id = id_of("pinfold.slice");
+	event.culprit_id = id_of_path("pinfold.slice");
 	snprintf(event.comm, sizeof(event.comm), "culprit");
 	event.target_id = to ? to : from;
 	event.move.target_pid = pid;

@@ -96,4 +96,23 @@ static inline const char *member(struct json_object *object, const char *key)
 	return value ? json_object_get_string(value) : "null";
 }
 
+static inline uint64_t id_of_path(const char *path)
+{
+	struct group_status status;
+
+	assert_int_equal(fake_status(NULL, path, &status), 0);
+	return status.cgroup_id;
+}
+
+/* A group of somebody else's, so that a culprit lives somewhere. */
+static inline uint64_t make_stranger(const char *path)
+{
+	struct step step = {.kind = STEP_CREATE};
+	char error[GROUP_ERROR_MAX];
+
+	snprintf(step.path, sizeof(step.path), "%s", path);
+	assert_int_equal(fake_create(&step, error), 0);
+	return id_of_path(path);
+}
+
 #endif

@@ -45,19 +45,11 @@ static void tell(struct controller *controller, const struct event_record *event
 	sink->event(sink->self, event);
 }
 
-static uint64_t id_of(const char *path)
-{
-	struct group_status status;
-
-	assert_int_equal(fake_status(NULL, path, &status), 0);
-	return status.cgroup_id;
-}
-
 /* A later event that names no cgroup could be reported at once. */
 static void no_event_overtakes_another(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
-	struct event_record first = denied(id_of("pinfold.slice"), "first");
+	struct event_record first = denied(id_of_path("pinfold.slice"), "first");
 	struct event_record second = EVENT_RECORD(EVENT_UNJUDGED);
 	size_t nr = nr_rows(controller, "event");
 	struct json_object *list;
@@ -84,8 +76,8 @@ static void a_named_target_is_repaired_although_looks_fail(void **state)
 	struct event_record event;
 
 	scan(controller, pods, 1);
-	event = event_of(EVENT_DRIFT, id_of("pinfold.slice"),
-			 id_of("pinfold.slice/poduid-a/exclusive"));
+	event = event_of(EVENT_DRIFT, id_of_path("pinfold.slice"),
+			 id_of_path("pinfold.slice/poduid-a/exclusive"));
 	event.attribute = GROUP_CPUSET_CPUS;
 	fake->slow_name = true;
 	tell(controller, &event);
@@ -106,7 +98,7 @@ static void a_named_target_is_repaired_although_looks_fail(void **state)
 static void tell_write(struct controller *controller, uint32_t pid, uint64_t target,
 		       const char *file, const char *text)
 {
-	struct event_record event = event_of(EVENT_DRIFT, id_of("pinfold.slice"), target);
+	struct event_record event = event_of(EVENT_DRIFT, id_of_path("pinfold.slice"), target);
 
 	event.pid = pid;
 	if (!strcmp(file, "cpuset.cpus"))
@@ -142,18 +134,18 @@ static void a_reset_by_systemd_is_not_told(void **state)
 	/* A list, somebody else, and a cgroup of ours. */
 	tell_write(controller, 1, FAKE_GROUPS, "cpuset.cpus", "0-15");
 	tell_write(controller, 77, FAKE_GROUPS, "cpuset.cpus", "");
-	tell_write(controller, 1, id_of("pinfold.slice"), "cpuset.cpus", "");
-	tell_write(controller, 1, id_of("pinfold.slice"), "cgroup.subtree_control", "-cpu");
+	tell_write(controller, 1, id_of_path("pinfold.slice"), "cpuset.cpus", "");
+	tell_write(controller, 1, id_of_path("pinfold.slice"), "cgroup.subtree_control", "-cpu");
 	assert_int_equal(nr_rows(controller, "event"), nr + 4);
 	/* One that is gone may have been ours. */
 	tell_write(controller, 1, FAKE_GROUPS - 1, "cpuset.cpus", "");
 	assert_int_equal(nr_rows(controller, "event"), nr + 5);
 	/* Somebody who is no kubelet asked for it. */
-	event = event_of(EVENT_DRIFT, id_of("pinfold.slice"), FAKE_GROUPS);
+	event = event_of(EVENT_DRIFT, id_of_path("pinfold.slice"), FAKE_GROUPS);
 	event.pid = 1;
 	event.attribute = GROUP_CPUSET_CPUS;
 	event.client.pid = 77;
-	event.client.cgroup_id = id_of("pinfold.slice");
+	event.client.cgroup_id = id_of_path("pinfold.slice");
 	tell(controller, &event);
 	assert_int_equal(nr_rows(controller, "event"), nr + 6);
 	/* A kubelet did. */
@@ -205,7 +197,7 @@ static void expect_named(struct controller *controller, const char *culprit)
 static void an_event_names_only_the_cgroups_that_it_has(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
-	struct event_record event = denied(id_of("pinfold.slice"), "first");
+	struct event_record event = denied(id_of_path("pinfold.slice"), "first");
 	char unknown[64];
 
 	tell(controller, &event);
@@ -243,7 +235,7 @@ static void read_journal_of_end(struct controller *controller, char *ret_text, s
 static void events_without_a_name_are_reported_at_the_end(void **state)
 {
 	struct controller *controller = start_node(&fake_side_port);
-	struct event_record first = denied(id_of("pinfold.slice"), "first");
+	struct event_record first = denied(id_of_path("pinfold.slice"), "first");
 	struct event_record second = denied(first.culprit_id, "second");
 	char journal[2048], unknown[64];
 	const char *line;

@@ -20,13 +20,13 @@ static void a_member_goes_back_where_it_was(void **state)
 {
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
 
-	tell_move(controller, 5, id_of(A), 0);
+	tell_move(controller, 5, id_of_path(A), 0);
 	assert_int_equal(port.nr_calls, 1);
 	assert_int_equal(port.last.pid, 5);
 	assert_int_equal(port.last.start_ticks, START);
 	assert_int_equal(port.last.moved_ticks, START + 100);
-	assert_int_equal(port.last.from_id, id_of(A));
-	assert_int_equal(port.last.home_id, id_of(A));
+	assert_int_equal(port.last.from_id, id_of_path(A));
+	assert_int_equal(port.last.home_id, id_of_path(A));
 	assert_string_equal(port.last.home, A);
 	assert_int_equal(port.last.inside_id, 0);
 	expect_last(controller, "event", "kind", "repair");
@@ -56,11 +56,11 @@ static void a_stranger_leaves(void **state)
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
 
 	port.nr_children = 2;
-	tell_move(controller, 6, 0, id_of(A));
+	tell_move(controller, 6, 0, id_of_path(A));
 	assert_int_equal(port.nr_calls, 1);
 	assert_int_equal(port.last.from_id, OUTSIDE);
 	assert_int_equal(port.last.home_id, 0);
-	assert_int_equal(port.last.inside_id, id_of(A));
+	assert_int_equal(port.last.inside_id, id_of_path(A));
 	assert_string_equal(port.last.inside, A);
 	expect_last(controller, "event", "detail",
 		    "restored to 'pid 6 and 2 children in user.slice'");
@@ -68,7 +68,7 @@ static void a_stranger_leaves(void **state)
 	expect_last(controller, "drift", "wanted", "pid 6 in cgroup 1500");
 	expect_last(controller, "drift", "found", "pid 6 in " A);
 	port.nr_children = 1;
-	tell_move(controller, 7, 0, id_of(A));
+	tell_move(controller, 7, 0, id_of_path(A));
 	expect_last(controller, "event", "detail", "restored to 'pid 7 and 1 child in user.slice'");
 	end(controller);
 }
@@ -94,11 +94,11 @@ static void below_a_container_a_stranger_is_looked_for_in_all_of_it(void **state
 	struct event_record event;
 
 	assert_int_equal(fake_create(&inner, error), 0);
-	event = moved(6, 0, id_of(A "/inner"));
-	event.move.to_border_id = id_of(A);
+	event = moved(6, 0, id_of_path(A "/inner"));
+	event.move.to_border_id = id_of_path(A);
 	tell(controller, &event);
 	assert_int_equal(port.nr_calls, 1);
-	assert_int_equal(port.last.inside_id, id_of(A));
+	assert_int_equal(port.last.inside_id, id_of_path(A));
 	assert_string_equal(port.last.inside, A);
 	end(controller);
 }
@@ -112,8 +112,8 @@ static void a_member_of_a_container_without_a_name_drifts_where_it_came(void **s
 	struct event_record event;
 
 	assert_int_equal(fake_create(&inner, error), 0);
-	event = moved(6, 1999, id_of(A "/inner"));
-	event.move.to_border_id = id_of(A);
+	event = moved(6, 1999, id_of_path(A "/inner"));
+	event.move.to_border_id = id_of_path(A);
 	tell(controller, &event);
 	assert_int_equal(port.last.home_id, 1999);
 	assert_string_equal(port.last.home, "");
@@ -125,7 +125,7 @@ static void a_member_of_a_container_without_a_name_drifts_where_it_came(void **s
 static void from_a_pods_own_cgroup_a_stranger_leaves_as_well(void **state)
 {
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
-	const uint64_t pod = id_of("pinfold.slice/poduid-a");
+	const uint64_t pod = id_of_path("pinfold.slice/poduid-a");
 	struct event_record event = moved(6, 0, pod);
 
 	event.move.to_border_id = 0;
@@ -145,9 +145,9 @@ static void from_one_container_into_another_is_back_in_the_first(void **state)
 {
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
 
-	tell_move(controller, 5, id_of(A), id_of(B));
-	assert_int_equal(port.last.home_id, id_of(A));
-	assert_int_equal(port.last.inside_id, id_of(B));
+	tell_move(controller, 5, id_of_path(A), id_of_path(B));
+	assert_int_equal(port.last.home_id, id_of_path(A));
+	assert_int_equal(port.last.inside_id, id_of_path(B));
 	assert_string_equal(port.last.inside, B);
 	expect_last(controller, "drift", "cgroup", A);
 	end(controller);
@@ -159,23 +159,23 @@ static void of_several_moves_the_first_place_counts(void **state)
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
 
 	port.error = -EBUSY;
-	tell_move(controller, 6, 0, id_of(A));
-	tell_move(controller, 6, id_of(A), id_of(B));
+	tell_move(controller, 6, 0, id_of_path(A));
+	tell_move(controller, 6, id_of_path(A), id_of_path(B));
 	port.error = 0;
 	pass(controller, S);
 	assert_int_equal(port.last.home_id, 0);
 	assert_int_equal(port.last.from_id, OUTSIDE);
-	assert_int_equal(port.last.inside_id, id_of(B));
+	assert_int_equal(port.last.inside_id, id_of_path(B));
 	/* Once it was put right, where it is counts again. */
 	pass(controller, 400 * S);
-	tell_move(controller, 6, id_of(B), 0);
-	assert_int_equal(port.last.home_id, id_of(B));
+	tell_move(controller, 6, id_of_path(B), 0);
+	assert_int_equal(port.last.home_id, id_of_path(B));
 	/* And after each single repair, although its next one waits. */
-	tell_move(controller, 8, 0, id_of(A));
+	tell_move(controller, 8, 0, id_of_path(A));
 	pass(controller, S);
-	tell_move(controller, 8, id_of(B), 0);
+	tell_move(controller, 8, id_of_path(B), 0);
 	assert_int_equal(port.last.pid, 8);
-	assert_int_equal(port.last.home_id, id_of(B));
+	assert_int_equal(port.last.home_id, id_of_path(B));
 	end(controller);
 }
 
@@ -185,13 +185,13 @@ static void a_member_that_comes_home_while_it_waits_is_looked_for(void **state)
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
 
 	port.error = -EBUSY;
-	tell_move(controller, 5, id_of(A), 0);
-	tell_move(controller, 5, 0, id_of(A));
+	tell_move(controller, 5, id_of_path(A), 0);
+	tell_move(controller, 5, 0, id_of_path(A));
 	expect_last(controller, "drift", "found", "pid 5 in " A);
 	port.error = 0;
 	pass(controller, S);
-	assert_int_equal(port.last.home_id, id_of(A));
-	assert_int_equal(port.last.inside_id, id_of(A));
+	assert_int_equal(port.last.home_id, id_of_path(A));
+	assert_int_equal(port.last.inside_id, id_of_path(A));
 	end(controller);
 }
 
@@ -199,15 +199,15 @@ static void a_member_that_comes_home_while_it_waits_is_looked_for(void **state)
 static void another_process_with_the_number_is_followed_as_well(void **state)
 {
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
-	struct event_record event = moved(5, id_of(B), 0);
+	struct event_record event = moved(5, id_of_path(B), 0);
 
 	port.error = -EBUSY;
-	tell_move(controller, 5, id_of(A), 0);
+	tell_move(controller, 5, id_of_path(A), 0);
 	event.move.start_ticks = START + 1;
 	tell(controller, &event);
 	assert_int_equal(port.nr_calls, 2);
 	assert_int_equal(port.last.start_ticks, START + 1);
-	assert_int_equal(port.last.home_id, id_of(B));
+	assert_int_equal(port.last.home_id, id_of_path(B));
 	port.error = 0;
 	pass(controller, S);
 	assert_int_equal(port.nr_calls, 4);
@@ -221,9 +221,9 @@ static void what_is_back_closes_the_drift_of_its_own_container(void **state)
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
 
 	port.error = -EBUSY;
-	tell_move(controller, 5, id_of(A), 0);
+	tell_move(controller, 5, id_of_path(A), 0);
 	port.error = 0;
-	tell_move(controller, 8, id_of(B), 0);
+	tell_move(controller, 8, id_of_path(B), 0);
 	expect_open(controller, A, true);
 	expect_open(controller, B, false);
 	end(controller);
@@ -238,8 +238,8 @@ static void auditing_leaves_it_and_reports(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
 		struct controller *controller = start_with(modes[i]);
 
-		tell_move(controller, 5, id_of(A), 0);
-		tell_move(controller, 6, 0, id_of(A));
+		tell_move(controller, 5, id_of_path(A), 0);
+		tell_move(controller, 6, 0, id_of_path(A));
 		pass(controller, S);
 		assert_int_equal(port.nr_calls, 0);
 		assert_int_equal(nr_rows(controller, "drift"), 0);
@@ -252,7 +252,7 @@ static void auditing_leaves_it_and_reports(void **state)
 static void without_a_start_time_nothing_is_moved(void **state)
 {
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
-	struct event_record event = moved(5, id_of(A), 0);
+	struct event_record event = moved(5, id_of_path(A), 0);
 
 	event.move.start_ticks = 0;
 	tell(controller, &event);
@@ -270,7 +270,7 @@ static void what_has_ended_or_gone_back_is_closed_without_a_repair(void **state)
 		struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
 
 		port.result = results[i];
-		tell_move(controller, 5, id_of(A), 0);
+		tell_move(controller, 5, id_of_path(A), 0);
 		pass(controller, 10 * S);
 		assert_int_equal(port.nr_calls, 1);
 		expect_last(controller, "drift", "open", "false");
@@ -288,8 +288,8 @@ static void only_a_move_is_undone(void **state)
 	struct event_record event = EVENT_RECORD(EVENT_DRIFT);
 
 	event.pid = 77;
-	event.culprit_id = id_of("pinfold.slice");
-	event.target_id = id_of(A);
+	event.culprit_id = id_of_path("pinfold.slice");
+	event.target_id = id_of_path(A);
 	event.attribute = GROUP_CPUSET_PARTITION;
 	snprintf(event.write.file, sizeof(event.write.file), "cpuset.cpus.partition");
 	snprintf(event.write.text, sizeof(event.write.text), "member");
@@ -304,7 +304,7 @@ static void without_a_port_nothing_is_moved(void **state)
 {
 	struct controller *controller = start_with_port(ENFORCEMENT_ENFORCE, NULL);
 
-	tell_move(controller, 5, id_of(A), 0);
+	tell_move(controller, 5, id_of_path(A), 0);
 	expect_last(controller, "event", "kind", "move");
 	assert_int_equal(nr_rows(controller, "drift"), 0);
 	end(controller);
@@ -314,7 +314,7 @@ static void without_a_port_nothing_is_moved(void **state)
 static void a_member_that_was_put_back_is_no_stranger(void **state)
 {
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
-	const uint64_t home = id_of(A);
+	const uint64_t home = id_of_path(A);
 
 	pass(controller, 2 * BACKOFF_QUIET_NS);
 	port.result = -EALREADY;
@@ -339,14 +339,14 @@ static void a_member_that_was_put_back_is_no_stranger(void **state)
 static void after_moves_that_were_only_counted_nobody_is_driven_out(void **state)
 {
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
-	struct event_record event = moved(42, 0, id_of(A));
+	struct event_record event = moved(42, 0, id_of_path(A));
 
 	event.suppressed = 3;
 	tell(controller, &event);
 	assert_int_equal(port.nr_calls, 0);
 	/* A stranger that left by itself is not remembered, so that may be another process's number. */
 	port.result = -EALREADY;
-	tell_move(controller, 42, 0, id_of(A));
+	tell_move(controller, 42, 0, id_of_path(A));
 	assert_int_equal(port.nr_calls, 1);
 	tell(controller, &event);
 	assert_int_equal(port.nr_calls, 1);
@@ -357,8 +357,9 @@ static void after_moves_that_were_only_counted_nobody_is_driven_out(void **state
 static void other_moves_are_undone_although_earlier_ones_were_only_counted(void **state)
 {
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
-	struct event_record left = moved(42, id_of(A), 0), passed = moved(43, id_of(A), id_of(B)),
-			    stranger = moved(44, 0, id_of(A));
+	struct event_record left = moved(42, id_of_path(A), 0),
+			    passed = moved(43, id_of_path(A), id_of_path(B)),
+			    stranger = moved(44, 0, id_of_path(A));
 
 	left.suppressed = passed.suppressed = stranger.suppressed = 3;
 	tell(controller, &left);
@@ -366,7 +367,7 @@ static void other_moves_are_undone_although_earlier_ones_were_only_counted(void 
 	tell(controller, &passed);
 	assert_int_equal(port.nr_calls, 2);
 	/* This one is known. */
-	tell_move(controller, 44, 0, id_of(A));
+	tell_move(controller, 44, 0, id_of_path(A));
 	pass(controller, S);
 	assert_int_equal(port.nr_calls, 3);
 	tell(controller, &stranger);
@@ -380,7 +381,7 @@ static void in_another_container_it_is_looked_for_a_few_times(void **state)
 	struct controller *controller = start_with(ENFORCEMENT_ENFORCE);
 
 	port.result = -EAGAIN;
-	tell_move(controller, 5, id_of(A), 0);
+	tell_move(controller, 5, id_of_path(A), 0);
 	pass(controller, S / 2);
 	assert_int_equal(port.nr_calls, 1);
 	for (unsigned int i = 0; i < 10; i++)
@@ -388,10 +389,10 @@ static void in_another_container_it_is_looked_for_a_few_times(void **state)
 	assert_int_equal(port.nr_calls, 3);
 	expect_last(controller, "drift", "open", "false");
 	/* Each move of it is followed as long. */
-	tell_move(controller, 8, id_of(A), 0);
+	tell_move(controller, 8, id_of_path(A), 0);
 	pass(controller, S);
 	assert_int_equal(port.nr_calls, 5);
-	tell_move(controller, 8, 0, id_of(B));
+	tell_move(controller, 8, 0, id_of_path(B));
 	for (unsigned int i = 0; i < 10; i++)
 		pass(controller, S);
 	assert_int_equal(port.nr_calls, 8);

@@ -98,7 +98,7 @@ static bool is_at_or_above(const char *point, const char *path)
 	       (!path[len] || path[len] == '/' || !strcmp(point, "/"));
 }
 
-/* The mount of each place that hides those before it, and the numbers of all. */
+/* The mount of each path that hides those before it, and the numbers of all. */
 struct mount_table {
 	struct mount_ids *ids; /* owned */
 	size_t nr;

@@ -40,7 +40,7 @@ struct mounted_path {
 #define MOUNTED_PATHS_MAX 2
 
 /*
- * Add the mount that each place is on, with all mounts below it, from the text of mountinfo; of
+ * Add the mount that each path is on, with all mounts below it, from the text of mountinfo; of
  * several at the same place the last, which hides the others. Nothing if there is none. A node has
  * thousands of mounts, so the text is read once. 0 or -ENOMEM.
  */

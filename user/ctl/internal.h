@@ -3,7 +3,8 @@
  * The controller and its modules. Each module's type and functions are in the header of its
  * name. A function that begins with the module's name takes only that module; one that begins
  * with ctl_ takes the controller, because it works on several modules. A module changes only
- * its own members; others are read, or changed by calling their functions. The files form a
+ * its own members; others are read, or changed by calling their functions (docs/architecture.md
+ * names the exceptions). The files form a
  * stack (tests/check/circles): nothing here calls controller.c, which calls them all.
  */
 #ifndef CTL_INTERNAL_H
