@@ -104,13 +104,19 @@ static void command(const char *path, struct json_object *body)
 	const char *slash = strchr(path, '/');
 	struct json_object *reply = NULL, *error;
 	unsigned int status = 0;
-	char object[64];
+	char object[64], why[256] = "";
 	int r;
 
 	snprintf(object, sizeof(object), "%.*s", slash ? (int)(slash - path) : 63, path);
 	r = faces->command(faces->self, 1, object, slash ? slash + 1 : "", body, getpid(), &reply,
 			   &status);
-	FUZZ_CHECK(r == 0 || r == -ENOENT);
+	FUZZ_CHECK(r == 0 || r == -ENOENT || r == -EINPROGRESS);
+	if (r == -EINPROGRESS) {
+		/* the client goes away before the process has joined */
+		faces->withdraw(faces->self, 1, why, sizeof(why));
+		FUZZ_CHECK(*why && memchr(why, '\0', sizeof(why)));
+		fake_end_join(controller, 0);
+	}
 	if (r)
 		return;
 	FUZZ_CHECK(reply && status >= 200 && status < 600);
@@ -152,6 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		body = json_tokener_parse_ex(tokener, (const char *)line + 1,
 					     (int)(size - path_len - 1));
 	set_populated(size % 2);
+	fake->slow_join = size % 3 == 0;
 	/* the server lets only objects through; the rest must do no harm */
 	command(path, body);
 	json_object_put(body);

@@ -253,6 +253,36 @@ static void who_is_not_there_has_no_history(void **state)
 	controller_free(controller);
 }
 
+/* A body of another version, or of nobody's program, may lack the span or ask for one there is not. */
+static void the_span_is_one_of_those_there_are(void **state)
+{
+	static const char *const bodies[] = {
+		"{\"pod\": \"default/a\"}",
+		"{\"pod\": \"default/a\", \"span\": null}",
+		"{\"pod\": \"default/a\", \"span\": \"1h\"}",
+		"{\"pod\": \"default/a\", \"span\": 1}",
+	};
+	struct controller *controller = start_counting();
+	const struct faces_port *faces = controller_faces(controller);
+
+	scan(controller, pods, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+		struct json_object *body = json_tokener_parse(bodies[i]), *json = NULL;
+		unsigned int status = 0;
+
+		assert_non_null(body);
+		assert_int_equal(faces->command(faces->self, 1, "pressure", "history", body, 1,
+						&json, &status),
+				 0);
+		assert_int_equal(status, 400);
+		assert_string_equal(member(json, "error"),
+				    "pressure history: \"span\" must be \"10m\" or \"24h\"");
+		json_object_put(json);
+		json_object_put(body);
+	}
+	controller_free(controller);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +294,7 @@ int main(void)
 		HISTORY_TEST(minutes_are_added_up),
 		HISTORY_TEST(sums_are_what_the_totals_grew_by),
 		HISTORY_TEST(who_is_not_there_has_no_history),
+		HISTORY_TEST(the_span_is_one_of_those_there_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

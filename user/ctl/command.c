@@ -149,6 +149,10 @@ static int history(struct controller *controller, const struct command_request *
 	r = find_asked(controller, "pressure history", wanted.pod, wanted.container, answer, &pod);
 	if (r || !pod)
 		return r;
+	if (wanted.span >= PRESSURE_SPAN_NR)
+		return answer_error(answer, STATUS_REJECTED,
+				    /* key: shown to the client that omitted it */
+				    "pressure history: \"span\" must be \"10m\" or \"24h\"");
 	return answer_object(answer, ctl_report_history(controller, pod,
 							wanted.container ? wanted.container : "",
 							wanted.span));

@@ -110,7 +110,7 @@ struct json_object *object_json_of(const struct object_desc *desc, const void *r
  * The values of a JSON object into a row of the described struct. Text is borrowed from
  * `json`; sets, objects, percentages, texts and text of fixed size are left out, and of a list
  * only its number is read (see object_list). A key that is missing is null: an agent of another
- * version may have sent it.
+ * version may have sent it. An enum whose word is missing or unknown becomes the number of its words.
  */
 #define object_read(desc, json, ret_row) \
 	object_read_to((desc), (json), (ret_row), sizeof(*(ret_row)))
