@@ -179,8 +179,9 @@ static void a_refused_mask_is_told_with_its_error(void **state)
 	fake_irq.rows = &row;
 	fake_irq.nr = 1;
 	pass_after(controller, 10);
-	expect_remedy(controller, "the kernel refused CPUs 0-1,6-15 (Input/output error); the agent "
-				  "tries again");
+	expect_remedy(controller,
+		      "the kernel refused CPUs 0-1,6-15 (Input/output error); the agent "
+		      "tries again");
 	controller_free(controller);
 }
 

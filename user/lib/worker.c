@@ -452,7 +452,8 @@ void worker_where(struct worker_pool *pool, const char *key, char *ret_text, siz
 		return;
 	/* What its stack shows is not what it waits for. */
 	if (thread_state(thread) == 'R') {
-		snprintf(ret_text, size, "no blocking function: its thread runs or waits for a CPU");
+		snprintf(ret_text, size,
+			 "no blocking function: its thread runs or waits for a CPU");
 		return;
 	}
 	snprintf(name, sizeof(name), "/proc/self/task/%d/stack", thread);
