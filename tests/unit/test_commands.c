@@ -264,7 +264,7 @@ static void who_withdraws_is_told_what_the_request_waited_for(void **state)
 			 -EINPROGRESS);
 	/* However short the wait was. */
 	faces->withdraw(faces->self, 1, why, sizeof(why));
-	assert_non_null(strstr(why, "every pod has waited 0 s in the kernel for a read of the "
+	assert_non_null(strstr(why, "every pod has waited 0 s for a read of the "
 				    "cgroups below pinfold.slice"));
 	/* A request that does not wait any more. */
 	faces->withdraw(faces->self, 1, why, sizeof(why));

@@ -233,7 +233,7 @@ static void test_a_blocked_self_test_delays_nothing(void **state)
 	node_says("enforce", "0 1 2");
 	tick(2);
 	assert_true(has_finding("operation_waiting",
-				"the guard has waited 2 s in the kernel for its self-test in "
+				"the guard has waited 2 s for its self-test in "
 				"pinfold.slice/pinfold-selftest (in fake_fork)"));
 	tick(60);
 	assert_int_equal(fake_side.nr_self_tests, nr + 1);
@@ -378,7 +378,7 @@ static void test_a_blocked_scan_is_reported(void **state)
 	sink->waiting(sink->self, true);
 	tick(2);
 	assert_true(has_finding("operation_waiting",
-				"every change to a manifest has waited 2 s in the kernel for a "
+				"every change to a manifest has waited 2 s for a "
 				"scan of manifestDirectory"));
 	expect_metric(controller, "pinfold_operations_waiting 1\n");
 	tick(60);

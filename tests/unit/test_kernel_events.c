@@ -154,7 +154,7 @@ static void a_slow_name_keeps_the_order(void **state)
 	fake->now_ns += 2 * 1000000000ULL;
 	controller_tick(controller);
 	assert_int_equal(nr_findings(controller, "operation_waiting",
-				     "every event has waited 2 s in the kernel for the name of "
+				     "every event has waited 2 s for the name of "
 				     "cgroup"),
 			 1);
 	fake_end_name(controller);

@@ -357,7 +357,7 @@ static void a_blocked_walk_is_told(void **state)
 		pass(controller, 0);
 	assert_int_equal(fake_pressure.nr_passes, 3);
 	assert_int_equal(nr_findings(controller, "operation_waiting",
-				     "the read of pressure has waited 20 s in the kernel for a "
+				     "the read of pressure has waited 20 s for a "
 				     "walk over the cgroups (in cgroup_iter_seq_start)"),
 			 1);
 	assert_true(node_has(controller, "their pressure is unknown until the walk ends"));

@@ -158,10 +158,9 @@ static void one_pass_at_a_time(void **state)
 	assert_int_equal(fake_resident.nr_passes, 1);
 	expect_unknown();
 	node = query(controller, "node");
-	assert_non_null(
-		strstr(json_object_to_json_string(node),
-		       "the read of the containers' memory has waited 11 s in the kernel for "
-		       "their memory.numa_stat (in mem_cgroup_flush_stats)"));
+	assert_non_null(strstr(json_object_to_json_string(node),
+			       "the read of the containers' memory has waited 11 s for "
+			       "their memory.numa_stat (in mem_cgroup_flush_stats)"));
 	json_object_put(node);
 	assert_true(node_has(controller, "on which NUMA nodes their memory is stays unknown"));
 	fake_resident_end();

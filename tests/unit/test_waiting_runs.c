@@ -329,7 +329,7 @@ static void a_client_that_gives_up_gets_the_reason(void **state)
 	assert_int_equal(run(controller, 4, "default/a", "exclusive", &status), -EINPROGRESS);
 	fake->now_ns += 9 * SECOND;
 	faces->withdraw(faces->self, 4, why, sizeof(why));
-	assert_non_null(strstr(why, "pod default/a has waited 9 s in the kernel for a process to "
+	assert_non_null(strstr(why, "pod default/a has waited 9 s for a process to "
 				    "join pinfold.slice/poduid-a/exclusive"));
 	/* It ends all the same, and nobody is told. */
 	fake_end_join(controller, 0);

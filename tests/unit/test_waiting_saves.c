@@ -30,7 +30,7 @@ static void a_grant_waits_for_the_disk(void **state)
 	fake->now_ns += 6 * SECOND;
 	controller_tick(controller);
 	assert_int_equal(nr_findings(controller, "operation_waiting",
-				     "every new grant has waited 6 s in the kernel for the write "
+				     "every new grant has waited 6 s for the write "
 				     "of the state file (in fake_fsync)"),
 			 1);
 	assert_false(is_ready(controller, reason));

@@ -238,10 +238,10 @@ static void a_wait_is_reported_and_cleared(void **state)
 	fake->now_ns += 2 * SECOND;
 	controller_tick(controller);
 	expect_pod(controller, "waiting",
-		   "pod default/a has waited 2 s in the kernel for the write of "
+		   "pod default/a has waited 2 s for the write of "
 		   "pinfold.slice/poduid-a/exclusive/cpuset.mems (in fake_wait)");
 	assert_int_equal(nr_findings(controller, "operation_waiting",
-				     "pod default/a has waited 2 s in the kernel for the write of "
+				     "pod default/a has waited 2 s for the write of "
 				     "pinfold.slice/poduid-a/exclusive/cpuset.mems (in fake_wait)"),
 			 1);
 	assert_true(is_ready(controller, reason));

@@ -98,7 +98,7 @@ static void creation_and_removal_are_named(void **state)
 	be_slow_with("poduid-a", GROUP_FILE_NR);
 	scan(controller, pods, 1);
 	pass(2 * S);
-	expect_wait("pod default/a has waited 2 s in the kernel for the creation of "
+	expect_wait("pod default/a has waited 2 s for the creation of "
 		    "pinfold.slice/poduid-a (in at pinfold.slice/poduid-a)");
 	assert_string_equal(remedy(),
 			    "the operation cannot be cancelled; other pods remain enforced. If "
@@ -109,7 +109,7 @@ static void creation_and_removal_are_named(void **state)
 	controller_wake(controller);
 	be_slow_with("exclusive", GROUP_FILE_NR);
 	scan(controller, NULL, 0);
-	expect_wait("pod with uid uid-a has waited 0 s in the kernel for the removal of "
+	expect_wait("pod with uid uid-a has waited 0 s for the removal of "
 		    "pinfold.slice/poduid-a/exclusive (in at pinfold.slice/poduid-a/exclusive)");
 	*fake->slow_path = '\0';
 	fake_end_step(controller, 0);
@@ -123,22 +123,22 @@ static void the_longest_wait_is_named_and_the_others_are_counted(void **state)
 	controller_wake(controller);
 	fake->now_ns += S;
 	a_process_joins_web();
-	expect_wait("pod default/a has waited 1 s in the kernel for the write of "
+	expect_wait("pod default/a has waited 1 s for the write of "
 		    "pinfold.slice/poduid-a/exclusive/cpu.weight (in at "
 		    "pinfold.slice/poduid-a/exclusive); 1 more such operation waits");
 	fake->now_ns += S;
 	fake->slow_save = true;
 	scan(controller, pods, 1);
-	expect_wait("pod default/a has waited 2 s in the kernel for the write of "
+	expect_wait("pod default/a has waited 2 s for the write of "
 		    "pinfold.slice/poduid-a/exclusive/cpu.weight (in at "
 		    "pinfold.slice/poduid-a/exclusive); 2 more such operations wait");
 	*fake->slow_path = '\0';
 	fake_end_step(controller, 0);
-	expect_wait("pod with uid uid-w has waited 1 s in the kernel for a process to join "
+	expect_wait("pod with uid uid-w has waited 1 s for a process to join "
 		    "pinfold.slice/poduid-w/web (in at pinfold.slice/poduid-w/web); 1 more such "
 		    "operation waits");
 	fake_end_join(controller, 0);
-	expect_wait("every new grant has waited 0 s in the kernel for the write of the state file "
+	expect_wait("every new grant has waited 0 s for the write of the state file "
 		    "(in fake_fsync)");
 	fake->slow_save = false;
 	fake_end_save(controller, 0);
@@ -154,7 +154,7 @@ static void an_earlier_operation_may_be_listed_later(void **state)
 	tamper("exclusive", GROUP_CPU_WEIGHT, "7");
 	controller_wake(controller);
 	controller->operations.rows[1].since_ns = controller->operations.rows[0].since_ns - S;
-	expect_wait("pod default/a has waited 2 s in the kernel for the write of "
+	expect_wait("pod default/a has waited 2 s for the write of "
 		    "pinfold.slice/poduid-a/exclusive/cpu.weight (in at "
 		    "pinfold.slice/poduid-a/exclusive); 1 more such operation waits");
 	*fake->slow_path = '\0';
@@ -175,7 +175,7 @@ static void each_operation_has_a_sentence_after_a_second(void **state)
 	assert_string_equal(remedy(), "");
 	pass(1);
 	assert_string_equal(controller->operations.rows[0].told,
-			    "pod default/a has waited 1 s in the kernel for the write of "
+			    "pod default/a has waited 1 s for the write of "
 			    "pinfold.slice/poduid-a/exclusive/cpu.weight (in at "
 			    "pinfold.slice/poduid-a/exclusive)");
 	assert_string_not_equal(remedy(), "");
@@ -232,12 +232,12 @@ static void a_look_is_named(void **state)
 	fake->slow_look = true;
 	controller_wake(controller);
 	fake->now_ns += 3 * S;
-	expect_wait("every pod has waited 3 s in the kernel for a read of the cgroups below "
+	expect_wait("every pod has waited 3 s for a read of the cgroups below "
 		    "pinfold.slice (in at the look)");
 	/* What waits longer than a join comes first, whatever it is. */
 	a_process_joins_web();
 	fake->now_ns += S;
-	expect_wait("every pod has waited 4 s in the kernel for a read of the cgroups below "
+	expect_wait("every pod has waited 4 s for a read of the cgroups below "
 		    "pinfold.slice (in at the look); 1 more such operation waits");
 	fake_end_join(controller, 0);
 	fake->slow_look = false;
@@ -249,7 +249,7 @@ static void a_save_is_named_with_its_remedy(void **state)
 	fake->slow_save = true;
 	scan(controller, pods, 1);
 	pass(S);
-	expect_wait("every new grant has waited 1 s in the kernel for the write of the state file "
+	expect_wait("every new grant has waited 1 s for the write of the state file "
 		    "(in fake_fsync)");
 	assert_string_equal(remedy(),
 			    "check the disk of stateDirectory, and whether its file system is "
@@ -278,8 +278,7 @@ static void the_name_that_is_looked_up_is_told(void **state)
 	event.target_id = status.cgroup_id;
 	fake->slow_name = true;
 	sink->event(sink->self, &event);
-	snprintf(wanted, sizeof(wanted),
-		 "every event has waited 0 s in the kernel for the name of cgroup %llu",
+	snprintf(wanted, sizeof(wanted), "every event has waited 0 s for the name of cgroup %llu",
 		 (unsigned long long)event.culprit_id);
 	/* A sentence that has a place before one that has none. */
 	be_slow_with("exclusive", GROUP_CPU_WEIGHT);
@@ -292,8 +291,7 @@ static void the_name_that_is_looked_up_is_told(void **state)
 	fake_end_step(controller, 0);
 	expect_wait(wanted);
 	fake_end_name(controller);
-	snprintf(wanted, sizeof(wanted),
-		 "every event has waited 0 s in the kernel for the name of cgroup %llu",
+	snprintf(wanted, sizeof(wanted), "every event has waited 0 s for the name of cgroup %llu",
 		 (unsigned long long)event.target_id);
 	expect_wait(wanted);
 	fake_end_name(controller);
@@ -324,8 +322,7 @@ static void a_sentence_is_cut_to_its_buffer(void **state)
 {
 	const struct waiting waiting = {
 		.nr = 3, .longest_ns = S, .who = "it", .what = "that", .kind = WAIT_FOR_NAME};
-	const char whole[] =
-		"it has waited 1 s in the kernel for that; 2 more such operations wait";
+	const char whole[] = "it has waited 1 s for that; 2 more such operations wait";
 
 	for (size_t size = 1; size <= sizeof(whole) + 4; size++) {
 		char *text = malloc(size);

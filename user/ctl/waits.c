@@ -240,7 +240,7 @@ void ctl_wait_sentence(const struct controller *controller, const struct waiting
 	int len;
 
 	waits_in(controller, waiting, where, sizeof(where));
-	len = snprintf(text, size, "%s has waited %llu s in the kernel for %s%s%s%s", waiting->who,
+	len = snprintf(text, size, "%s has waited %llu s for %s%s%s%s", waiting->who,
 		       (unsigned long long)(waiting->longest_ns / SECOND_NS), waiting->what,
 		       *where ? " (in " : "", where, *where ? ")" : "");
 	if (waiting->nr > 1 && (size_t)len < size)
