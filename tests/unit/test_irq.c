@@ -126,8 +126,8 @@ static void a_mask_is_written_once_and_not_fought_over(void **state)
 		{"0-15", NULL, "0-3,8-15", true, IRQ_REFUSED},
 		{"0-15", NULL, "0-1", false, IRQ_WRITE},
 		/* somebody wrote after us */
-		{"5", "0-3,8-15", NULL, true, IRQ_REVERT},
-		{"5", "0-3,8-15", NULL, false, IRQ_FOREIGN},
+		{"0-15", "0-3,8-15", NULL, true, IRQ_REVERT},
+		{"0-15", "0-3,8-15", NULL, false, IRQ_FOREIGN},
 		{"2", "0-3,8-15", NULL, true, IRQ_FOREIGN},
 		/* CPU 16 went offline, and the kernel widened the mask */
 		{"0-15", "16", NULL, false, IRQ_WRITE},
@@ -150,10 +150,46 @@ static void a_mask_is_written_once_and_not_fought_over(void **state)
 			.refused = rows[i].refused ? &refused : NULL,
 			.may_contend = rows[i].may_contend,
 		};
-		struct cpuset target;
+		struct cpuset chosen, target;
 
-		assert_int_equal(irq_decide(&cpus, &facts, &target), rows[i].action);
+		assert_int_equal(irq_decide(&cpus, &facts, &chosen, &target), rows[i].action);
+		assert_cpus(&chosen, "0-15");
 		assert_cpus(&target, "0-3,8-15");
+	}
+}
+
+static void what_others_leave_out_stays_so(void **state)
+{
+	static const struct {
+		const char *affinity, *original, *target;
+	} rows[] = {
+		{"0-1,4-9", "0-1,4-9", "0-1,8-9"},
+		{"4,9", "4,9", "9"},
+		/* nothing of it would be left */
+		{"5", "0-15", "0-3,8-15"},
+		/* The kernel narrows a mask by itself, and that is nobody's choice. */
+		{"2", "0-15", "0-3,8-15"},
+	};
+	const struct cpuset original = cpus_of("0-15"), written = cpus_of("0-3,8-15");
+
+	at("4-7", "0-3,8-15");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct cpuset affinity = cpus_of(rows[i].affinity);
+		struct irq_facts facts = {
+			.affinity = &affinity,
+			.original = &original,
+			.written = &written,
+		};
+		struct cpuset chosen, target;
+
+		/* Whether the target is written now or after a pause, it is this one. */
+		assert_int_equal(irq_decide(&cpus, &facts, &chosen, &target), IRQ_FOREIGN);
+		assert_cpus(&chosen, rows[i].original);
+		assert_cpus(&target, rows[i].target);
+		facts.may_contend = true;
+		irq_decide(&cpus, &facts, &chosen, &target);
+		assert_cpus(&chosen, rows[i].original);
+		assert_cpus(&target, rows[i].target);
 	}
 }
 
@@ -163,6 +199,7 @@ int main(void)
 		cmocka_unit_test(targets_spare_exclusive_cpus),
 		cmocka_unit_test(new_interrupts_get_the_original_default),
 		cmocka_unit_test(a_mask_is_written_once_and_not_fought_over),
+		cmocka_unit_test(what_others_leave_out_stays_so),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -342,34 +342,34 @@ static void another_writer_is_not_fought(void **state)
 	expect_irq(24, "9");
 	assert_int_equal(report.nr_foreign, 0);
 	/* on an exclusive CPU: set back at once, then after a pause that doubles */
-	set_irq(24, "4\n");
+	set_irq(24, "4,9-15\n");
 	pass_at(irqs, IRQ_STEER, "2-7", 2000);
-	expect_irq(24, "0-1,8-15");
-	set_irq(24, "4\n");
+	expect_irq(24, "9-15");
+	set_irq(24, "4,9-15\n");
 	pass_at(irqs, IRQ_STEER, "2-7", 2009);
-	expect_irq(24, "4");
+	expect_irq(24, "4,9-15");
 	assert_int_equal(state_of(24), IRQ_STATE_EXCLUSIVE);
 	assert_int_equal(report.nr_foreign, 1);
 	pass_at(irqs, IRQ_STEER, "2-7", 2010);
-	expect_irq(24, "0-1,8-15");
+	expect_irq(24, "9-15");
 	assert_int_equal(report.nr_foreign, 0);
-	set_irq(24, "4\n");
+	set_irq(24, "4,9-15\n");
 	pass_at(irqs, IRQ_STEER, "2-7", 2029);
-	expect_irq(24, "4");
+	expect_irq(24, "4,9-15");
 	pass_at(irqs, IRQ_STEER, "2-7", 2030);
-	expect_irq(24, "0-1,8-15");
+	expect_irq(24, "9-15");
 	/* A writer that was quiet for a while has its pauses begin anew. */
 	pass_at(irqs, IRQ_STEER, "2-7", 3000);
-	set_irq(24, "4\n");
+	set_irq(24, "4,9-15\n");
 	pass_at(irqs, IRQ_STEER, "2-7", 3001);
-	expect_irq(24, "0-1,8-15");
-	set_irq(24, "4\n");
+	expect_irq(24, "9-15");
+	set_irq(24, "4,9-15\n");
 	pass_at(irqs, IRQ_STEER, "2-7", 3011);
-	expect_irq(24, "0-1,8-15");
-	/* To leave restores it all the same. */
+	expect_irq(24, "9-15");
+	/* To leave restores what was chosen for the exclusive CPUs, too, whoever wrote since. */
 	set_irq(24, "9\n");
 	pass_now(irqs, IRQ_RESTORE, "2-7");
-	expect_originals();
+	expect_irq(24, "4,9-15");
 	irqs_close(irqs);
 }
 
@@ -632,6 +632,23 @@ static void another_writer_is_known_after_a_restart(void **state)
 	irqs_close(irqs);
 }
 
+static void what_another_process_chose_is_kept_for_a_restart(void **state)
+{
+	struct irqs *irqs = open_irqs();
+
+	pass_now(irqs, IRQ_STEER, "4-7");
+	set_irq(24, "4-11\n");
+	pass_now(irqs, IRQ_STEER, "4-7");
+	expect_irq(24, "8-11");
+	irqs_close(irqs);
+	irqs = open_irqs();
+	pass_now(irqs, IRQ_STEER, "6-7");
+	expect_irq(24, "4-5,8-11");
+	pass_now(irqs, IRQ_RESTORE, "6-7");
+	expect_irq(24, "4-11");
+	irqs_close(irqs);
+}
+
 static void a_lost_file_is_written_again(void **state)
 {
 	struct irqs *irqs = open_irqs();
@@ -728,6 +745,7 @@ int main(void)
 		IN_SCENE(a_machine_that_cannot_be_read_is_an_error),
 		IN_SCENE(a_chosen_mask_gets_no_invented_original),
 		IN_SCENE(another_writer_is_known_after_a_restart),
+		IN_SCENE(what_another_process_chose_is_kept_for_a_restart),
 		IN_SCENE(a_lost_file_is_written_again),
 		IN_SCENE(a_file_that_cannot_be_read_is_tried_again),
 		IN_SCENE(an_unreadable_file_is_not_a_missing_one),

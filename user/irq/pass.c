@@ -137,7 +137,7 @@ static int decide(struct irq_pass *pass, struct irq_entry *entry)
 	const struct cpuset written = cpuset_of_text(entry->written);
 	const struct cpuset refused = cpuset_of_text(entry->refused);
 	const bool restores = pass->request->mode == IRQ_RESTORE;
-	struct cpuset original = cpuset_of_text(entry->original), target;
+	struct cpuset original = cpuset_of_text(entry->original), chosen, target;
 	const struct irq_facts facts = {
 		.affinity = &affinity,
 		.original = &original,
@@ -149,7 +149,7 @@ static int decide(struct irq_pass *pass, struct irq_entry *entry)
 
 	if (!entry->original)
 		find_original(pass, entry, &affinity, &original);
-	entry->action = irq_decide(&pass->cpus, &facts, &target);
+	entry->action = irq_decide(&pass->cpus, &facts, &chosen, &target);
 	if (entry->is_fixed && entry->action != IRQ_KEEP)
 		entry->action = IRQ_REFUSED;
 	note_foreign(pass, entry, entry->action);
@@ -161,10 +161,10 @@ static int decide(struct irq_pass *pass, struct irq_entry *entry)
 		drop_list(&entry->written);
 		pass->table->is_unsaved = true;
 	}
-	if (entry->original || cpuset_equal(&target, &original))
+	if (cpuset_equal(&chosen, entry->original ? &original : &target))
 		return 0;
 	pass->table->is_unsaved = true;
-	return set_list(&entry->original, &original);
+	return set_list(&entry->original, &chosen);
 }
 
 /* --- writing ------------------------------------------------------------------------------------- */

@@ -71,19 +71,22 @@ static bool is_foreign(const struct irq_cpus *cpus, const struct irq_facts *fact
 }
 
 enum irq_action irq_decide(const struct irq_cpus *cpus, const struct irq_facts *facts,
-			   struct cpuset *ret_target)
+			   struct cpuset *ret_original, struct cpuset *ret_target)
 {
-	struct cpuset target;
+	const bool foreign = is_foreign(cpus, facts);
+	const bool reaches = cpuset_intersects(facts->affinity, &cpus->exclusive);
+	const bool is_chosen = foreign && reaches &&
+			       cpuset_intersects(facts->affinity, &cpus->allowed);
+	struct cpuset original = is_chosen ? *facts->affinity : *facts->original, target;
 
-	irq_target(cpus, facts->original, &target);
+	irq_target(cpus, &original, &target);
+	*ret_original = original;
 	*ret_target = target;
 	if (cpuset_equal(&target, facts->affinity))
 		return IRQ_KEEP;
 	if (facts->refused && cpuset_equal(&target, facts->refused))
 		return IRQ_REFUSED;
-	if (!is_foreign(cpus, facts))
+	if (!foreign)
 		return IRQ_WRITE;
-	if (!cpuset_intersects(facts->affinity, &cpus->exclusive) || !facts->may_contend)
-		return IRQ_FOREIGN;
-	return IRQ_REVERT;
+	return reaches && facts->may_contend ? IRQ_REVERT : IRQ_FOREIGN;
 }

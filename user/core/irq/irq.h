@@ -58,7 +58,14 @@ enum irq_action {
 	IRQ_REVERT,  /* it does not: write the target */
 };
 
+/*
+ * A mask that another process wrote, and that has allowed CPUs beside exclusive ones, is the original
+ * from then on: whoever keeps interrupts off more CPUs, such as TuneD, is obeyed in that, and only the
+ * exclusive CPUs are left out. *ret_original is that mask, or else the one of the facts. A mask of
+ * exclusive CPUs alone leaves nothing to obey. One that spares them need not be a choice: the kernel
+ * takes the CPUs of isolated partitions out of the mask of unbound work (since Linux 6.9).
+ */
 enum irq_action irq_decide(const struct irq_cpus *cpus, const struct irq_facts *facts,
-			   struct cpuset *ret_target);
+			   struct cpuset *ret_original, struct cpuset *ret_target);
 
 #endif
