@@ -196,27 +196,88 @@ static void busy_pod_is_opened_from_the_cache_only(void **state)
 	close(fd);
 }
 
-/* What a thread has opened too late is in the kernel's cache, and of no other use. */
-static void late_open_leaves_nothing_behind(void **state)
+/* As if every name had to be looked up by a thread, and none in time. */
+static void open_late(const char *path)
 {
-	const unsigned int nr_before = nr_open();
 	int fd = -1, r;
 
 	/* With no time to spare it may be in time all the same. */
 	do {
-		refuse_some("openat2", "pinfold.slice/poda", EAGAIN, 0, 1);
-		r = jobs_open(groups, "pinfold.slice/poda", &fd);
+		refuse_some("openat2", path, EAGAIN, 0, 1);
+		r = jobs_open(groups, path, &fd);
 		cleanup_close_fd(&fd);
 		fd = -1;
-	} while (!r);
-	assert_int_equal(r, -EINPROGRESS);
-	/* One at a time. */
-	refuse_some("openat2", "pinfold.slice/podb", EAGAIN, 0, 1);
-	assert_int_equal(jobs_open(groups, "pinfold.slice/podb", &fd), -EINPROGRESS);
+	} while (r != -EINPROGRESS);
 	wait_for_jobs("/open");
-	assert_int_equal(fd, -1);
-	assert_int_equal(nr_open(), nr_before);
+}
+
+static void a_late_open_is_for_who_asks_next(void **state)
+{
+	const unsigned int nr_before = nr_open();
+	char error[GROUP_ERROR_MAX];
+	struct stat info;
+	int fd = -1;
+
+	worker_pool_set_grace(groups->pool, AT_ONCE);
+	open_late("pinfold.slice/poda");
+	open_late("pinfold.slice/podb");
+	assert_int_equal(nr_open(), nr_before + 2);
 	assert_int_equal(nr_completed, 0);
+	/* No thread is asked again. */
+	refuse("openat2", NULL, EAGAIN);
+	assert_int_equal(jobs_open(groups, "pinfold.slice/poda", &fd), 0);
+	assert_int_equal(fstat(fd, &info), 0);
+	assert_int_equal(info.st_ino, inode_of("cg/pinfold.slice/poda"));
+	cleanup_close_fd(&fd);
+	assert_int_equal(nr_open(), nr_before + 1);
+	/* Only once, as it is older each time. */
+	fd = -1;
+	assert_int_equal(open_at_last("pinfold.slice/poda", &fd), -EAGAIN);
+	assert_int_equal(fd, -1);
+	/* A step may change whether the group is there. */
+	refuse_nothing();
+	worker_pool_set_grace(groups->pool, TO_THE_END);
+	assert_int_equal(
+		port.apply(port.self,
+			   &(struct step){.kind = STEP_CREATE, .path = "pinfold.slice/podb"},
+			   error),
+		0);
+	assert_int_equal(nr_open(), nr_before);
+}
+
+static void a_late_open_of_what_has_gone_is_dropped(void **state)
+{
+	int fd = -1;
+
+	worker_pool_set_grace(groups->pool, AT_ONCE);
+	put_group("pinfold.slice/podc", "\n", "2-15\n", false);
+	open_late("pinfold.slice/podc");
+	assert_int_equal(unlinkat(groups->dir.mount_fd, "pinfold.slice/podc/cgroup.events", 0), 0);
+	worker_pool_set_grace(groups->pool, TO_THE_END);
+	refuse_some("openat2", "pinfold.slice/podc", EAGAIN, 0, 1);
+	assert_int_equal(jobs_open(groups, "pinfold.slice/podc", &fd), 0);
+	assert_int_equal(nr_refused(), 1);
+	cleanup_close_fd(&fd);
+	/* That there is none is found out late as well. */
+	worker_pool_set_grace(groups->pool, AT_ONCE);
+	open_late("pinfold.slice/none");
+	refuse("openat2", NULL, EAGAIN);
+	assert_int_equal(jobs_open(groups, "pinfold.slice/none", &fd), -ENOENT);
+}
+
+/* Descriptors are few. */
+static void the_oldest_late_opens_are_dropped(void **state)
+{
+	const unsigned int nr_before = nr_open();
+	char path[64];
+
+	worker_pool_set_grace(groups->pool, AT_ONCE);
+	for (int i = 0; i < 70; i++) {
+		snprintf(path, sizeof(path), "pinfold.slice/late%d", i);
+		put_group(path, "\n", "2-15\n", false);
+		open_late(path);
+	}
+	assert_int_equal(nr_open(), nr_before + 64);
 }
 
 /* A thread looks up what the kernel's cache does not have, and what it has opened is the result. */
@@ -489,7 +550,9 @@ int main(void)
 		TEST(a_start_needs_all_original_values),
 		TEST(busy_pod_is_opened_from_the_cache_only),
 		TEST(a_name_that_is_not_cached_is_opened_in_time),
-		TEST(late_open_leaves_nothing_behind),
+		TEST(a_late_open_is_for_who_asks_next),
+		TEST(a_late_open_of_what_has_gone_is_dropped),
+		TEST(the_oldest_late_opens_are_dropped),
 		TEST(busy_pod_stays_watched),
 		TEST(new_group_of_busy_pod_is_watched_later),
 		ONE_THREAD(blocked_job_reports_where_it_waits),

@@ -24,6 +24,8 @@
 #define TASKS_KEY     "/tasks"
 #define NAME_KEY      "/name"
 #define OPEN_KEY      "/open"
+/* Descriptors of groups that are kept for who asks next. */
+#define OPENED_MAX 64
 
 struct tree_scan {
 	struct group_tree tree;
@@ -151,6 +153,57 @@ static int run_in_chain(struct group_job **job, char *error)
 	return err;
 }
 
+/* --- groups that were opened late --------------------------------------------------------------- */
+
+/* What an open that ended late has found. */
+struct opened {
+	struct opened *next; /* an older one; owned */
+	int fd;		     /* owned; -1 = there is no such group */
+	char path[GROUP_PATH_MAX];
+};
+
+static void opened_free(struct opened *opened)
+{
+	if (!opened)
+		return;
+	cleanup_close_fd(&opened->fd);
+	free(opened);
+}
+
+/* Take what was found for this path out of the list; NULL = nothing. */
+static struct opened *take_opened(struct groups *groups, const char *path)
+{
+	struct opened **at = &groups->opened, *found;
+
+	while (*at && strcmp((*at)->path, path))
+		at = &(*at)->next;
+	found = *at;
+	if (found)
+		*at = TAKE_PTR(found->next);
+	return found;
+}
+
+static void forget_opened(struct groups *groups, const char *path)
+{
+	opened_free(take_opened(groups, path));
+}
+
+static void drop_oldest(struct groups *groups)
+{
+	struct opened **at = &groups->opened;
+	uint32_t nr = 0;
+
+	for (; *at; at = &(*at)->next)
+		if (++nr == OPENED_MAX)
+			break;
+	while (*at) {
+		struct opened *opened = *at;
+
+		*at = TAKE_PTR(opened->next);
+		opened_free(opened);
+	}
+}
+
 /* --- changes ---------------------------------------------------------------------------------- */
 
 static int run_apply(struct worker_job *base)
@@ -171,6 +224,8 @@ int jobs_apply(struct groups *groups, const struct step *step, char error[GROUP_
 	}
 	if (!job || (step->value && !job->step.value))
 		return failure(error, -ENOMEM, "%s: no memory", step->path);
+	/* The group may be there from now on, or gone. */
+	forget_opened(groups, step->path);
 	return run_in_chain(&job, error);
 }
 
@@ -313,8 +368,47 @@ static int run_open(struct worker_job *base)
 }
 
 /*
- * Looking up a name that is not in the dentry cache takes the lock of its directory,
- * which may be held. A job performs that lookup, and afterwards the name is cached.
+ * On a machine where every open is late nobody would ever learn anything of a group, and a pod that
+ * has ended would keep its CPUs. So the next who asks for this one gets it.
+ */
+static void open_ended(struct worker_job *base, int result)
+{
+	struct group_job *job = (struct group_job *)base;
+	struct opened *opened;
+
+	forget_opened(job->groups, job->path);
+	if (result && result != -ENOENT)
+		return;
+	opened = calloc(1, sizeof(*opened));
+	if (!opened)
+		return;
+	drop_oldest(job->groups);
+	opened->fd = TAKE_FD(job->fd);
+	memcpy(opened->path, job->path, sizeof(opened->path));
+	opened->next = job->groups->opened;
+	job->groups->opened = opened;
+}
+
+/* false = nothing was found late, or a group that has been removed since. */
+static bool use_opened(struct groups *groups, const char *path, int *ret_result, int *ret_fd)
+{
+	struct opened *opened = take_opened(groups, path);
+	const bool is_absent = opened && opened->fd < 0;
+	const bool is_usable = opened && (is_absent || dir_populated(opened->fd) >= 0);
+
+	if (is_usable) {
+		*ret_result = is_absent ? -ENOENT : 0;
+		if (!is_absent)
+			*ret_fd = TAKE_FD(opened->fd);
+	}
+	opened_free(opened);
+	return is_usable;
+}
+
+/*
+ * Looking up a name that is not in the dentry cache takes the lock of its directory, which may be
+ * held, so a job does that. For cgroups that is each time: kernfs does not let names be looked up in
+ * the cache alone (seen from Linux 6.1 to 6.18).
  */
 int jobs_open(struct groups *groups, const char *path, int *ret_fd)
 {
@@ -325,9 +419,13 @@ int jobs_open(struct groups *groups, const char *path, int *ret_fd)
 	if (err != -EAGAIN)
 		return err;
 	jobs_chain_of(path, key);
-	if (worker_is_busy(groups->pool, key) || worker_is_busy(groups->pool, OPEN_KEY))
+	if (worker_is_busy(groups->pool, key))
 		return -EINPROGRESS;
-	job = job_new(groups, path, run_open, drop);
+	if (use_opened(groups, path, &err, ret_fd))
+		return err;
+	if (worker_is_busy(groups->pool, OPEN_KEY))
+		return -EINPROGRESS;
+	job = job_new(groups, path, run_open, open_ended);
 	err = job ? run_job(OPEN_KEY, &job) : -ENOMEM;
 	if (!err)
 		*ret_fd = TAKE_FD(job->fd);
@@ -340,6 +438,8 @@ void jobs_fini(struct groups *groups)
 	keep_name(groups, NULL);
 	free(groups->outsiders);
 	groups->outsiders = NULL;
+	while (groups->opened)
+		forget_opened(groups, groups->opened->path);
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

@@ -32,12 +32,12 @@ void jobs_chain_of(const char *path, char ret_key[GROUP_PATH_MAX]);
 void jobs_waits_in(struct groups *groups, const char *path, char *ret_text, size_t size);
 
 /*
- * Open a group on the loop's thread. -EINPROGRESS: the open would have to wait for the
- * lock of its directory.
+ * Open a group. -EINPROGRESS: it waits for the lock of its directory, or for a CPU. What it finds then
+ * is kept for the next who asks for this group.
  */
 int jobs_open(struct groups *groups, const char *path, int *ret_fd);
 
-/* Free the results of scans and lookups that nobody has fetched. */
+/* Free the results of scans, lookups and opens that nobody has fetched. */
 void jobs_fini(struct groups *groups);
 
 #endif

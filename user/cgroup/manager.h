@@ -44,6 +44,7 @@ struct systemd;
 struct worker_pool;
 struct tree_scan;
 struct name;
+struct opened;
 struct outsiders;
 
 struct groups {
@@ -63,6 +64,7 @@ struct groups {
 	bool scan_is_fresh;		/* it ended late and has not been fetched yet */
 	struct name *name;		/* found late and not fetched yet, or NULL */
 	struct outsiders *outsiders;	/* likewise */
+	struct opened *opened;		/* groups that were opened late, the newest first; owned */
 };
 
 #endif
