@@ -25,6 +25,9 @@ static struct {
 	unsigned int nr_calls;
 	bool tells_strangers;
 	int unread; /* CPU that is not counted; -1 = none */
+	/* Of a CPU that got its owner with the last call nothing is counted yet. */
+	bool begins_anew;
+	bool is_new[FAKE_NOISE_CPUS]; /* by grant */
 } fake_noise;
 
 static inline void fake_noise_reset(void)
@@ -45,10 +48,21 @@ static inline struct noise_entry *fake_noise_add(enum noise_source source, const
 	return entry;
 }
 
+static inline bool fake_noise_has(const struct noise_grant *grant)
+{
+	for (uint32_t i = 0; i < fake_noise.nr; i++)
+		if (fake_noise.grants[i].cpu == grant->cpu &&
+		    fake_noise.grants[i].owner.cgroup_id == grant->owner.cgroup_id)
+			return true;
+	return false;
+}
+
 static inline int fake_noise_watch(void *self, const struct noise_grant *grants, uint32_t nr)
 {
 	if (nr > FAKE_NOISE_CPUS)
 		return -ERANGE;
+	for (uint32_t i = 0; i < nr; i++)
+		fake_noise.is_new[i] = fake_noise.begins_anew && !fake_noise_has(&grants[i]);
 	memcpy(fake_noise.grants, grants, nr * sizeof(*grants));
 	fake_noise.nr = nr;
 	fake_noise.nr_calls++;
@@ -73,9 +87,8 @@ static inline int fake_noise_read(void *self, uint32_t cpu, uint64_t cgroup_id,
 		    fake_noise.grants[i].owner.cgroup_id != cgroup_id ||
 		    fake_noise.state != NOISE_COUNTING)
 			continue;
-		memcpy(ret_entries, fake_noise.entries,
-		       fake_noise.nr_entries * sizeof(*ret_entries));
-		*ret_nr = fake_noise.nr_entries;
+		*ret_nr = fake_noise.is_new[i] ? 0 : fake_noise.nr_entries;
+		memcpy(ret_entries, fake_noise.entries, *ret_nr * sizeof(*ret_entries));
 		return 0;
 	}
 	return -ENODATA;

@@ -22,6 +22,8 @@ static const char *hidden;
 /* The first of these cgroups were made once more. */
 static const char *const owners[] = {"pinfold.slice", "poduid-a", "exclusive"};
 static size_t nr_renewed;
+/* The cgroup with this last name was made once more. */
+static const char *restarted;
 
 static bool has_name(const char *path, const char *name)
 {
@@ -43,6 +45,8 @@ static int tell_status(void *self, const char *path, struct group_status *ret_st
 	for (size_t i = 0; i < nr_renewed; i++)
 		if (has_name(path, owners[i]))
 			ret_status->cgroup_id += 1000;
+	if (has_name(path, restarted))
+		ret_status->cgroup_id += 2000;
 	return 0;
 }
 
@@ -53,6 +57,7 @@ static int set_up_owners(void **state)
 	fake_noise_reset();
 	hidden = NULL;
 	nr_renewed = 0;
+	restarted = NULL;
 	groups.status = tell_status;
 	return r;
 }
@@ -278,6 +283,98 @@ static void each_pod_has_the_sum_of_its_own_cpus(void **state)
 	free_pods(pods, 2);
 }
 
+static struct pod_spec *pod_with_two(void)
+{
+	struct pod_spec *spec = fake_pod("pair", "left", 1000, true);
+	struct container_spec *containers = calloc(2, sizeof(*containers));
+
+	assert_non_null(containers);
+	containers[0] = containers[1] = spec->containers[0];
+	strcpy(containers[1].name, "right");
+	free(spec->containers);
+	spec->containers = containers;
+	spec->nr_containers = 2;
+	return spec;
+}
+
+/* What two CPUs have counted, which have this sum. */
+static void expect_timer(struct controller *controller, const char *seconds)
+{
+	char sample[96];
+
+	snprintf(sample, sizeof(sample), "pod=\"pair\",source=\"timer\"} %s\n", seconds);
+	assert_int_equal(nr_series(controller, sample), 1);
+}
+
+/* A counter that falls to the rest of its CPUs would be taken for one that grew by all of it. */
+static void what_a_cpu_had_counted_for_another_owner_is_kept(void **state)
+{
+	struct controller *controller = start_with_noise();
+	struct pod_spec *pods[] = {pod_with_two(), fake_pod("b", "web", 100, false)};
+
+	scan(controller, pods, 1);
+	next_second(controller);
+	fake_noise.begins_anew = true;
+	fake_noise_add(NOISE_TIMER, "", 1, S);
+	expect_timer(controller, "2.000000000");
+	/* one container is restarted, and its CPU begins with 0 */
+	restarted = "right";
+	scan(controller, pods, 2);
+	next_second(controller);
+	expect_timer(controller, "2.000000000");
+	/* nothing is kept twice */
+	next_second(controller);
+	expect_timer(controller, "2.000000000");
+	controller_free(controller);
+	free_pods(pods, ARRAY_SIZE(pods));
+}
+
+/* From the moment it is given up, which the port is told of later. */
+static void what_a_cpu_had_counted_that_was_given_up_is_kept(void **state)
+{
+	struct controller *controller = start_with_noise();
+	struct pod_spec *one = fake_pod("pair", "app", 1000, true);
+	struct pod_spec *two = fake_pod("pair", "app", 2000, true);
+
+	scan(controller, &one, 1);
+	scan(controller, &two, 1);
+	next_second(controller);
+	assert_int_equal(fake_noise.nr, 2);
+	fake_noise.begins_anew = true;
+	fake_noise_add(NOISE_TIMER, "", 1, S);
+	expect_timer(controller, "2.000000000");
+	scan(controller, &one, 1);
+	assert_int_equal(fake_noise.nr, 2);
+	expect_timer(controller, "2.000000000");
+	next_second(controller);
+	assert_int_equal(fake_noise.nr, 1);
+	expect_timer(controller, "2.000000000");
+	controller_free(controller);
+	free_pods(&one, 1);
+	free_pods(&two, 1);
+}
+
+/* A pod of the same uid that comes again is another one. */
+static void nothing_is_kept_of_a_released_pod(void **state)
+{
+	struct controller *controller = start_with_noise();
+	struct pod_spec *pods[] = {pod_with_two(), fake_pod("b", "other", 1000, true)};
+
+	scan(controller, pods, 2);
+	next_second(controller);
+	fake_noise.begins_anew = true;
+	fake_noise_add(NOISE_TIMER, "", 1, S);
+	expect_timer(controller, "2.000000000");
+	scan(controller, &pods[1], 1);
+	next_second(controller);
+	assert_int_equal(fake_noise.nr, 1);
+	scan(controller, pods, 2);
+	next_second(controller);
+	expect_timer(controller, "0.000000000");
+	controller_free(controller);
+	free_pods(pods, 2);
+}
+
 static void any_source_may_be_one_that_the_kernel_lacks(void **state)
 {
 	struct controller *controller = start_with_noise();
@@ -414,6 +511,9 @@ int main(void)
 		TEST(every_cgroup_of_a_full_tree_is_seen),
 		TEST(a_released_pod_has_no_rows),
 		TEST(each_pod_has_the_sum_of_its_own_cpus),
+		TEST(what_a_cpu_had_counted_for_another_owner_is_kept),
+		TEST(what_a_cpu_had_counted_that_was_given_up_is_kept),
+		TEST(nothing_is_kept_of_a_released_pod),
 		TEST(any_source_may_be_one_that_the_kernel_lacks),
 		TEST(an_unknown_source_is_left_out),
 		TEST(all_entries_are_shown),

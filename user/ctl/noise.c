@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The ledger says whose a CPU is, the publisher which cgroup that is. The figures stay with the
- * port: a CPU that gets another owner begins with 0 there.
+ * port: a CPU that gets another owner begins with 0 there. The sum of a pod must not fall by that, so
+ * what such a CPU had counted is kept here, until the pod ends.
  */
 #include "ctl/noise.h"
 
 #include <errno.h>
 
+#include "ctl/counters.h"
 #include "ctl/internal.h"
 #include "lib/log.h"
 #include "lib/text.h"
@@ -14,6 +16,8 @@
 void noise_fini(struct noise *noise)
 {
 	free(noise->grants);
+	free(noise->pods);
+	free(noise->kept);
 }
 
 /* --- whose the CPUs are --------------------------------------------------------------------------- */
@@ -158,6 +162,95 @@ const char *ctl_noise_cgroup(struct controller *controller, uint64_t cgroup_id)
 	return name->path;
 }
 
+/* --- what is kept --------------------------------------------------------------------------------- */
+
+/* The totals of one CPU by source. */
+struct cpu_noise {
+	uint64_t total_ns[NOISE_SOURCE_NR];
+};
+
+/* Adds to `sum`. False: this CPU is not counted at present. */
+static bool add_noise(const struct noise_port *port, const struct noise_grant *grant,
+		      struct cpu_noise *sum)
+{
+	struct noise_entry entries[NOISE_READ_MAX];
+	uint32_t nr;
+
+	if (port->read(port->self, grant->cpu, grant->owner.cgroup_id, entries, &nr))
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		if (entries[i].source < NOISE_SOURCE_NR)
+			sum->total_ns[entries[i].source] += entries[i].total_ns;
+	return true;
+}
+
+static struct noise_kept *find_kept(const struct noise *noise, uint64_t pod)
+{
+	for (uint32_t i = 0; i < noise->nr_kept; i++)
+		if (noise->kept[i].pod == pod)
+			return &noise->kept[i];
+	return NULL;
+}
+
+/* A row for each pod that has CPUs now, so that what it loses can be kept. -ENOMEM. */
+static int make_room(struct noise *noise)
+{
+	struct noise_kept *kept =
+		reallocarray(noise->kept, noise->nr_kept + noise->nr + 1, sizeof(*kept));
+
+	if (!kept)
+		return -ENOMEM;
+	noise->kept = kept;
+	for (uint32_t i = 0; i < noise->nr; i++)
+		if (!find_kept(noise, noise->pods[i]))
+			kept[noise->nr_kept++] = (struct noise_kept){.pod = noise->pods[i]};
+	return 0;
+}
+
+static void read_told(const struct noise_port *port, const struct noise *noise,
+		      struct cpu_noise *ret_cpus)
+{
+	for (uint32_t i = 0; i < noise->nr; i++)
+		add_noise(port, &noise->grants[i], &ret_cpus[i]);
+}
+
+/*
+ * After the port was told of other owners: what a CPU has less of than before has begun anew there, if
+ * it is counted for this owner at all.
+ */
+static void keep_lost(const struct noise_port *port, const struct noise *noise,
+		      const struct cpu_noise *before)
+{
+	for (uint32_t i = 0; i < noise->nr; i++) {
+		struct noise_kept *kept = find_kept(noise, noise->pods[i]);
+		struct cpu_noise now = {0};
+
+		add_noise(port, &noise->grants[i], &now);
+		for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
+			if (now.total_ns[source] < before[i].total_ns[source])
+				kept->total_ns[source] += before[i].total_ns[source];
+	}
+}
+
+static void drop_released(struct noise *noise, const struct ledger *ledger)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < noise->nr_kept; i++)
+		noise->kept[i].is_in_ledger = false;
+	for (uint32_t i = 0; i < ledger_nr_pods(ledger); i++) {
+		struct noise_kept *found =
+			find_kept(noise, ctl_pod_number(ledger_pod_at(ledger, i)->spec->uid));
+
+		if (found)
+			found->is_in_ledger = true;
+	}
+	for (uint32_t i = 0; i < noise->nr_kept; i++)
+		if (noise->kept[i].is_in_ledger)
+			noise->kept[nr++] = noise->kept[i];
+	noise->nr_kept = nr;
+}
+
 /* --- what the port is told ------------------------------------------------------------------------ */
 
 /* The ids of cgroups are never used twice, so their levels need no look. */
@@ -182,21 +275,33 @@ static void tell(struct controller *controller, const struct noisy_cpu *rows, ui
 	const struct noise_port *port = controller->ports.noise;
 	struct noise *noise = &controller->noise;
 	struct noise_grant *grants cleanup_free = calloc(nr_rows + 1, sizeof(*grants));
+	uint64_t *pods cleanup_free = calloc(nr_rows + 1, sizeof(*pods));
+	struct cpu_noise *before cleanup_free = calloc(noise->nr + 1, sizeof(*before));
 	uint32_t nr = 0;
 	int r;
 
-	if (!grants)
+	if (!grants || !pods || !before)
 		return; /* the next second is soon enough */
-	for (uint32_t i = 0; i < nr_rows; i++)
-		if (rows[i].grant.owner.cgroup_id)
-			grants[nr++] = rows[i].grant;
+	for (uint32_t i = 0; i < nr_rows; i++) {
+		if (!rows[i].grant.owner.cgroup_id)
+			continue;
+		pods[nr] = ctl_pod_number(rows[i].pod->spec->uid);
+		grants[nr++] = rows[i].grant;
+	}
 	if (is_told(noise, grants, nr))
 		return;
+	if (make_room(noise))
+		return;
+	read_told(port, noise, before);
 	r = port->watch(port->self, grants, nr);
 	if (r)
 		log_warn(r, "ctl: cannot count the noise on exclusive CPUs");
+	keep_lost(port, noise, before);
+	drop_released(noise, controller->ledger);
 	free(noise->grants);
+	free(noise->pods);
 	noise->grants = TAKE_PTR(grants);
+	noise->pods = TAKE_PTR(pods);
 	noise->nr = nr;
 }
 
@@ -238,30 +343,39 @@ void ctl_tell_noise(struct controller *controller)
 
 /* --- totals of pods ------------------------------------------------------------------------------- */
 
-/* False: this CPU is not counted at present. */
-static bool add_noise(const struct noise_port *port, const struct noise_grant *grant,
-		      struct pod_noise *sum)
+static bool is_watched(const struct noise *noise, const struct noise_grant *grant)
 {
-	struct noise_entry entries[NOISE_READ_MAX];
-	uint32_t nr;
-
-	if (port->read(port->self, grant->cpu, grant->owner.cgroup_id, entries, &nr))
-		return false;
-	for (uint32_t i = 0; i < nr; i++)
-		if (entries[i].source < NOISE_SOURCE_NR)
-			sum->total_ns[entries[i].source] += entries[i].total_ns;
-	return true;
+	for (uint32_t i = 0; i < noise->nr; i++)
+		if (noise->grants[i].cpu == grant->cpu)
+			return noise->grants[i].owner.cgroup_id == grant->owner.cgroup_id;
+	return false;
 }
 
-static bool sum_pod(const struct noise_port *port, const struct noisy_cpu *rows, uint32_t nr,
+/*
+ * The sum is of the CPUs that the port was told of: one that the pod has just given up counts until its
+ * noise is kept. False: not every CPU that the pod has is counted.
+ */
+static bool sum_pod(const struct controller *controller, const struct noisy_cpu *rows, uint32_t nr,
 		    struct pod_noise *sum)
 {
+	const struct noise_port *port = controller->ports.noise;
+	const struct noise *noise = &controller->noise;
+	const uint64_t pod = ctl_pod_number(sum->pod->spec->uid);
+	const struct noise_kept *kept = find_kept(noise, pod);
+	struct cpu_noise cpus = {0};
+
 	for (uint32_t i = 0; i < nr; i++)
-		if (rows[i].pod == sum->pod && !add_noise(port, &rows[i].grant, sum))
+		if (rows[i].pod == sum->pod && !is_watched(noise, &rows[i].grant))
 			return false;
-	for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++)
-		if (!port->counts(port->self, source))
-			sum->total_ns[source] = UINT64_MAX;
+	for (uint32_t i = 0; i < noise->nr; i++)
+		if (noise->pods[i] == pod && !add_noise(port, &noise->grants[i], &cpus))
+			return false;
+	for (enum noise_source source = 0; source < NOISE_SOURCE_NR; source++) {
+		if (kept)
+			cpus.total_ns[source] += kept->total_ns[source];
+		sum->total_ns[source] = port->counts(port->self, source) ? cpus.total_ns[source]
+									 : UINT64_MAX;
+	}
 	return true;
 }
 
@@ -276,7 +390,6 @@ static bool has_earlier_row(const struct noisy_cpu *rows, uint32_t at)
 int ctl_pod_noises(const struct controller *controller, struct pod_noise **ret_rows,
 		   uint32_t *ret_nr)
 {
-	const struct noise_port *port = controller->ports.noise;
 	struct noisy_cpu *cpus cleanup_free = NULL;
 	struct pod_noise *pods cleanup_free = NULL;
 	uint32_t nr_cpus = 0, nr = 0;
@@ -289,7 +402,7 @@ int ctl_pod_noises(const struct controller *controller, struct pod_noise **ret_r
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_cpus; i++) {
 		pods[nr] = (struct pod_noise){.pod = cpus[i].pod};
-		if (!has_earlier_row(cpus, i) && sum_pod(port, cpus, nr_cpus, &pods[nr]))
+		if (!has_earlier_row(cpus, i) && sum_pod(controller, cpus, nr_cpus, &pods[nr]))
 			nr++;
 	}
 	*ret_rows = TAKE_PTR(pods);

@@ -10,10 +10,20 @@ struct controller;
 
 #define NOISE_NAMES 64
 
+/* What the CPUs of a pod had counted for their owners before these lost them. */
+struct noise_kept {
+	uint64_t pod; /* as struct managed_group has it */
+	uint64_t total_ns[NOISE_SOURCE_NR];
+	bool is_in_ledger; /* while those of released pods are dropped */
+};
+
 struct noise {
 	/* What the port was told last. */
 	uint32_t nr;
 	struct noise_grant *grants; /* owned; by ascending CPU */
+	uint64_t *pods;		    /* owned; of the grants, as struct noise_kept has them */
+	uint32_t nr_kept;
+	struct noise_kept *kept; /* owned; of pods that are in the ledger */
 	/*
 	 * The cgroups of foreign tasks that were named last, because looking up a name may have
 	 * to wait. The kernel does not use an id twice.
@@ -65,9 +75,9 @@ const char *ctl_noise_cgroup(struct controller *controller, uint64_t cgroup_id);
  */
 const char *noise_cgroup_in_memory(struct noise *noise, uint64_t cgroup_id);
 /*
- * The totals of each pod with exclusive CPUs, as long as all of them are counted: the sum of the
- * others would look like a counter that decreased. There must be a port. The caller owns *ret_rows.
- * -ENOMEM.
+ * The totals of each pod with exclusive CPUs, with what CPUs had counted that it gave up or that got
+ * another container of it, as long as all of them are counted: the sum of the others would look like a
+ * counter that decreased. There must be a port. The caller owns *ret_rows. -ENOMEM.
  */
 int ctl_pod_noises(const struct controller *controller, struct pod_noise **ret_rows,
 		   uint32_t *ret_nr);
