@@ -335,6 +335,22 @@ static void test_new_owner_starts_low(void **state)
 	assert_int_equal(usage.run_local_ns, 10);
 }
 
+/* Such as a runtime's container that had to yield its slot to one of ours. */
+static void test_an_owner_that_comes_again_starts_low(void **state)
+{
+	(void)state;
+	run_since(0, 4000, 0);
+	counter(0)->run_ns = 5000;
+	counter(1)->run_ns = 3000;
+	assert_true(read_usage().run_local_ns >= 8000);
+	scene.cpus[0].slot = SLOT_HOST;
+	scene.slots[2].claims++;
+	counter(0)->run_ns = 10;
+	counter(1)->run_ns = 0;
+	assert_int_equal(read_usage().run_local_ns, 10);
+	assert_int_equal(read_usage().run_ns[0], 10);
+}
+
 static void test_change_in_progress(void **state)
 {
 	(void)state;
@@ -434,6 +450,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_outside_of_one_cpu_never_goes_back, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_new_owner_starts_low, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_an_owner_that_comes_again_starts_low, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_change_in_progress, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_latency, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_wrapped_latency, set_up, tear_down),

@@ -30,6 +30,7 @@ struct observe_floor {
 /* What the reader has shown of a slot: values it must not fall below. */
 struct observe_shown {
 	uint64_t cgroup_id; /* 0 = nothing shown yet */
+	uint64_t claim;	    /* of the slot, by that cgroup */
 	uint64_t run_local_ns, run_remote_ns, run_outside_ns;
 	/*
 	 * The NUMA nodes that were near when it was read last. When others are, what it ran until then stays

@@ -185,11 +185,14 @@ static int prepare_given(struct observer *observer)
 static struct observe_shown *prepare_shown(struct observer *observer, uint32_t slot)
 {
 	struct observe_shown *shown = &observer->shown[slot];
+	const struct observe_slot *entry = &observer->slots[slot];
 
-	if (shown->cgroup_id != observer->slots[slot].cgroup_id) {
-		shown->cgroup_id = observer->slots[slot].cgroup_id;
+	/* the same cgroup may have given it up and have got it again, and then it begins with 0, too */
+	if (shown->cgroup_id != entry->cgroup_id || shown->claim != entry->claims) {
+		shown->cgroup_id = entry->cgroup_id;
+		shown->claim = entry->claims;
 		shown->run_local_ns = shown->run_remote_ns = shown->run_outside_ns = 0;
-		shown->nodes = observer->slots[slot].nodes;
+		shown->nodes = entry->nodes;
 		free(shown->settled);
 		shown->settled = NULL;
 		shown->settled_local_ns = shown->settled_remote_ns = 0;
