@@ -293,6 +293,36 @@ static void a_cgroup_in_our_tree_too_deep_or_without_a_pod_is_left_alone(void **
 	assert_int_equal(controller->measured.tree.nr_groups, controller->measured.nr_own + 8);
 }
 
+static uint32_t nr_published(const char *path)
+{
+	const uint64_t id = (uint64_t)(fake_find(path) - fake->groups) + 1;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < fake_side.policy.nr_groups; i++)
+		nr += fake_side.groups[i].cgroup_id == id;
+	return nr;
+}
+
+/*
+ * Whoever keeps figures by cgroup has one row for each. A runtime's plugin may say that several
+ * containers are in one, also in that of their pod.
+ */
+static void a_cgroup_that_is_named_twice_is_published_once(void **state)
+{
+	make_pod_a();
+	make_cgroup("kubepods/podb");
+	make_cgroup("kubepods/podb/2");
+	create("b", "main", "2", "kubepods/podb/2");
+	create("b", "own", "3", "kubepods/podb/2");
+	create("b", "others", "4", "kubepods/poda/1");
+	create("b", "pods", "5", "kubepods/podb");
+	assert_int_equal(nr_published("kubepods/poda/1"), 1);
+	assert_int_equal(nr_published("kubepods/podb"), 1);
+	assert_int_equal(nr_published("kubepods/podb/2"), 1);
+	assert_counted("kubepods/podb", false);
+	assert_counted("kubepods/podb/2", true);
+}
+
 /* The guard's policy is whole without it; the reading is repeated. */
 static void one_that_cannot_be_read_now_does_not_make_the_guard_partial(void **state)
 {
@@ -458,6 +488,8 @@ int main(void)
 						start, stop),
 		cmocka_unit_test_setup_teardown(
 			a_cgroup_in_our_tree_too_deep_or_without_a_pod_is_left_alone, start, stop),
+		cmocka_unit_test_setup_teardown(a_cgroup_that_is_named_twice_is_published_once,
+						start, stop),
 		cmocka_unit_test_setup_teardown(
 			one_that_cannot_be_read_now_does_not_make_the_guard_partial, start, stop),
 		cmocka_unit_test_setup_teardown(a_container_that_a_session_begins_with_is_counted,

@@ -217,6 +217,53 @@ static uint32_t add_watched(const struct controller *controller, struct managed_
 	return nr;
 }
 
+/* Where a cgroup is in the policy. */
+struct policy_place {
+	uint64_t cgroup_id;
+	uint32_t at;
+};
+
+static int by_cgroup(const void *left, const void *right)
+{
+	const struct policy_place *a = left, *b = right;
+
+	if (a->cgroup_id != b->cgroup_id)
+		return a->cgroup_id > b->cgroup_id ? 1 : -1;
+	return (a->at > b->at) - (a->at < b->at);
+}
+
+/*
+ * A runtime may name one cgroup for several containers, or that of a pod. The first one has it: whoever
+ * keeps figures by cgroup has one row for each. -ENOMEM.
+ */
+static int drop_repeated(struct managed_group *managed, struct published *published, uint32_t *nr)
+{
+	struct policy_place *places cleanup_free = calloc(*nr + 1, sizeof(*places));
+	uint32_t nr_kept = 0;
+
+	if (!places)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < *nr; i++)
+		places[i] = (struct policy_place){managed[i].cgroup_id, i};
+	qsort(places, *nr, sizeof(*places), by_cgroup);
+	for (uint32_t i = 1; i < *nr; i++)
+		if (places[i].cgroup_id == places[i - 1].cgroup_id) {
+			free(published[places[i].at].path);
+			published[places[i].at].path = NULL;
+		}
+	for (uint32_t i = 0; i < *nr; i++) {
+		if (!published[i].path)
+			continue;
+		managed[nr_kept] = managed[i];
+		published[nr_kept++] = published[i];
+	}
+	/* what moved is not owned twice */
+	for (uint32_t i = nr_kept; i < *nr; i++)
+		published[i].path = NULL;
+	*nr = nr_kept;
+	return 0;
+}
+
 /* All managed groups, followed by space for those around the root. NULL = out of memory. */
 static struct managed_group *fill_policy(struct controller *controller, struct published *published,
 					 struct granted_cpus **list, uint32_t *ret_nr)
@@ -242,6 +289,8 @@ static struct managed_group *fill_policy(struct controller *controller, struct p
 		if (!published[nr++].path)
 			return NULL;
 	}
+	if (!managed || drop_repeated(managed, published, &nr))
+		return NULL;
 	*ret_nr = nr;
 	return TAKE_PTR(managed);
 }
