@@ -69,6 +69,24 @@ static void the_throttled_time_is_that_of_the_last_pass(void **state)
 	free_pods(pods, 1);
 }
 
+/* A counter that fell by less than a microsecond would begin anew for Prometheus. */
+static void the_throttled_time_does_not_fall_when_a_file_says_it(void **state)
+{
+	struct pod_spec *pods[] = {fake_pod("a", "exclusive", 2000, true)};
+	struct controller *controller = start_metrics_node(true);
+
+	scan(controller, pods, 1);
+	fake_pressure.all.throttled_ns = 1250000999;
+	controller_tick(controller);
+	expect_throttled(controller, "1.250000000", 0);
+	fake_pressure.error = -EBUSY;
+	fake->now_ns += 60000 * MS;
+	controller_tick(controller);
+	expect_throttled(controller, "1.250000000", 1);
+	controller_free(controller);
+	free_pods(pods, 1);
+}
+
 /* What so many containers of pod a have counted, as tests/lib/fake_kernel.h has it of each. */
 static void expect_counted(struct controller *controller, unsigned int nr_containers)
 {
@@ -335,6 +353,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_throttled_time_is_that_of_the_last_pass,
 						set_up_page, tear_down),
+		cmocka_unit_test_setup_teardown(
+			the_throttled_time_does_not_fall_when_a_file_says_it, set_up_page,
+			tear_down),
 		cmocka_unit_test_setup_teardown(what_a_container_counted_stays_with_its_pod,
 						set_up_page, tear_down),
 		cmocka_unit_test_setup_teardown(unreadable_values_are_left_out, set_up_page,

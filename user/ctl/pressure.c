@@ -340,7 +340,8 @@ bool ctl_throttled(const struct controller *controller, uint64_t cgroup_id, uint
 	if (!track || track->throttled_ns == PRESSURE_THROTTLED_UNKNOWN ||
 	    is_stale(pressures, clock_now_ns(controller->ports.clock)))
 		return false;
-	*ret_ns = track->throttled_ns;
+	/* cpu.stat, which is read without a pass, says it in whole microseconds, and a counter must not fall */
+	*ret_ns = track->throttled_ns / 1000 * 1000;
 	return true;
 }
 
