@@ -142,6 +142,51 @@ static void each_container_is_kept_once(void **state)
 	}
 }
 
+static uint32_t nr_unmeasured;
+
+static int tell_space(void *self, struct observer_space *ret_space)
+{
+	*ret_space = (struct observer_space){.nr_unmeasured = nr_unmeasured};
+	return 0;
+}
+
+/* The second container has no slot any more. */
+static int tell_latency(void *self, uint64_t cgroup_id, struct latency *ret_latency)
+{
+	*ret_latency = (struct latency){0};
+	return cgroup_id == 2 ? -ENOENT : 0;
+}
+
+/* It may get one again, where it begins with 0, or may end without one. */
+static void who_gives_up_its_slot_is_kept_like_one_that_has_ended(void **state)
+{
+	static const struct kernel_port port = {.observer_space = tell_space,
+						.latency = tell_latency};
+
+	controller.ports.kernel = &port;
+	put_pod(1, true);
+	for (uint32_t i = 0; i < 2; i++) {
+		controller.counters.rows[i] = (struct counted){.cgroup_id = i + 1,
+							       .pod = ctl_pod_number("uid-0001"),
+							       .has_usage = true,
+							       .has_latency = true,
+							       .usage = {.run_local_ns = 10 + i}};
+		controller.publisher.rows[i].managed.cgroup_id = i + 1;
+	}
+	controller.counters.nr = controller.publisher.nr = 2;
+	/* as long as there are slots for all, nobody asks */
+	nr_unmeasured = 0;
+	ctl_keep_ended(&controller);
+	assert_null(ctl_ended(&controller, "uid-0001"));
+	nr_unmeasured = 1;
+	for (int i = 0; i < 2; i++) {
+		ctl_keep_ended(&controller);
+		assert_non_null(ctl_ended(&controller, "uid-0001"));
+		assert_int_equal(ctl_ended(&controller, "uid-0001")->usage.run_local_ns, 11);
+	}
+	controller.ports.kernel = NULL;
+}
+
 static int set_up(void **state)
 {
 	static struct policy policy = {.cpu = CPU_POLICY_STATIC, .reserved_mcpu = 2000};
@@ -160,6 +205,8 @@ static int tear_down(void **state)
 	free(controller.counters.rows);
 	free(controller.publisher.rows);
 	topology_free(topology);
+	memset(&controller, 0, sizeof(controller));
+	memset(is_there, 0, sizeof(is_there));
 	return 0;
 }
 
@@ -167,6 +214,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_container_is_kept_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			who_gives_up_its_slot_is_kept_like_one_that_has_ended, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

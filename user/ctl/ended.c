@@ -113,6 +113,27 @@ static void mark_published(struct counters *counters, const struct publisher *pu
 	}
 }
 
+/*
+ * A runtime's container yields its slot to one of ours, and is published nevertheless. Without want of
+ * slots nobody does, and then none of them is read.
+ */
+static void mark_without_slot(const struct controller *controller, struct counters *counters)
+{
+	const struct kernel_port *kernel = controller->ports.kernel;
+	struct observer_space space;
+
+	if (!kernel || kernel->observer_space(kernel->self, &space) || !space.nr_unmeasured)
+		return;
+	for (uint32_t i = 0; i < counters->nr; i++) {
+		struct counted *row = &counters->rows[i];
+		struct latency latency;
+
+		if (row->has_latency && row->is_published &&
+		    kernel->latency(kernel->self, row->cgroup_id, &latency) == -ENOENT)
+			row->is_published = false;
+	}
+}
+
 /* Called with each publication, on nodes with a thousand pods: nothing here is searched row by row. */
 void ctl_keep_ended(struct controller *controller)
 {
@@ -122,6 +143,7 @@ void ctl_keep_ended(struct controller *controller)
 	struct ended_pods before;
 
 	mark_published(counters, &controller->publisher);
+	mark_without_slot(controller, counters);
 	for (uint32_t i = 0; i < counters->nr; i++) {
 		struct counted *counted = &counters->rows[i];
 		struct ended_pod *row;

@@ -29,8 +29,8 @@ void ended_fini(struct ended_pods *ended);
 /* Add what all of a usage is but its arrays by CPU. */
 void ended_add_usage(struct usage *sum, const struct usage *usage);
 /*
- * Keep what containers had at the last look that are not published any more. Call it after each
- * publication, which a look precedes.
+ * Keep what containers had at the last look that are not published any more, or have no slot any more. Call
+ * it after each publication, which a look precedes.
  */
 void ctl_keep_ended(struct controller *controller);
 /* NULL = no container of the pod has ended. Borrowed until the next publication. */
