@@ -236,10 +236,15 @@ static void draw_distances(struct json_object *nodes, struct text *text)
 		struct json_object *node = json_object_array_get_idx(nodes, i);
 		struct json_object *list =
 			object_list(&view_numa_desc, node, &view_numa_distance_desc);
+		const size_t nr_known = list ? json_object_array_length(list) : 0;
 
 		object_read(&view_numa_desc, node, &row);
 		text_printf(text, "\n%4u", row.numa);
-		for (size_t j = 0; j < json_object_array_length(list); j++) {
+		for (size_t j = 0; j < nr; j++) {
+			if (j >= nr_known) {
+				text_append(text, "    -");
+				continue;
+			}
 			object_read(&view_numa_distance_desc, json_object_array_get_idx(list, j),
 				    &to);
 			text_printf(text, " %4u", to.distance);
