@@ -473,19 +473,13 @@ static void forget_deferred(struct controller *controller, const struct source_p
 /* The list is bounded, but the number of manifests is not: the pods beyond it are only counted. */
 static void tell_unlisted(struct controller *controller)
 {
-	char message[ROW_DETAIL_MAX];
+	const uint32_t nr = controller->admission.refusals.nr_unlisted;
 
-	if (!controller->admission.refusals.nr_unlisted) {
-		findings_clear(&controller->findings, FINDING_REFUSALS_NOT_LISTED);
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "%u more pod%s refused; only the first %d are listed with the reason",
-		 controller->admission.refusals.nr_unlisted,
-		 controller->admission.refusals.nr_unlisted == 1 ? " is" : "s are", MAX_REFUSED);
-	findings_put(&controller->findings, FINDING_REFUSALS_NOT_LISTED, message,
-		     "remove manifests listed by `pinfold pod refused` that cannot fit; the "
-		     "agent decides the others again when a pod ends");
+	findings_put_if(&controller->findings, FINDING_REFUSALS_NOT_LISTED, nr,
+			"remove manifests listed by `pinfold pod refused` that cannot fit; the "
+			"agent decides the others again when a pod ends",
+			"%u more pod%s refused; only the first %d are listed with the reason", nr,
+			nr == 1 ? " is" : "s are", MAX_REFUSED);
 }
 
 void ctl_admit_scanned(struct controller *controller, const struct source_pod *pods,

@@ -24,13 +24,9 @@ static void find_unbuilt(struct controller *controller)
 	struct config_unbuilt options[CONFIG_UNBUILT_NR];
 
 	config_list_unbuilt(controller->options.config, options);
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
-		if (options[i].is_asked)
-			findings_put(&controller->findings, options[i].finding, options[i].message,
-				     CONFIG_UNBUILT_REMEDY);
-		else
-			findings_clear(&controller->findings, options[i].finding);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		findings_put_if(&controller->findings, options[i].finding, options[i].is_asked,
+				CONFIG_UNBUILT_REMEDY, "%s", options[i].message);
 }
 
 /* --- notifications of the cgroup room ---------------------------------------------------------- */
@@ -133,7 +129,7 @@ static void word_reserved_offline(const struct controller *controller, char *tex
 static void on_hotplug(void *self, const struct cpuset *online)
 {
 	struct controller *controller = self;
-	char message[ROW_DETAIL_MAX], then[96], now[96], reserved[128];
+	char then[96], now[96], reserved[128];
 
 	if (cpuset_equal(&controller->online, online)) {
 		/* A CPU may have gone offline and come back; its partition may be invalid now. */
@@ -144,17 +140,13 @@ static void on_hotplug(void *self, const struct cpuset *online)
 	cpuset_format(&controller->topology->all, then, sizeof(then));
 	cpuset_format(&controller->online, now, sizeof(now));
 	word_reserved_offline(controller, reserved, sizeof(reserved));
-	snprintf(message, sizeof(message),
-		 "CPUs %.60s were online when the agent started, now CPUs %.60s are%s", then, now,
-		 reserved);
-	if (cpuset_equal(&controller->topology->all, &controller->online))
-		findings_clear(&controller->findings, FINDING_CPUS_CHANGED);
-	else
-		findings_put(&controller->findings, FINDING_CPUS_CHANGED, message,
-			     *reserved
-				     ? "bring the reserved CPUs online: without them pinfoldd may "
-				       "refuse to start again"
-				     : "restart pinfoldd once the intended CPUs are online");
+	findings_put_if(&controller->findings, FINDING_CPUS_CHANGED,
+			!cpuset_equal(&controller->topology->all, &controller->online),
+			*reserved ? "bring the reserved CPUs online: without them pinfoldd may "
+				    "refuse to start again"
+				  : "restart pinfoldd once the intended CPUs are online",
+			"CPUs %.60s were online when the agent started, now CPUs %.60s are%s", then,
+			now, reserved);
 	/* The value to be written for a grant, and the one in force, may have changed. */
 	dirty_mark_ledger(&controller->dirty);
 	wakes_schedule(&controller->wakes, 0);
@@ -399,7 +391,7 @@ const struct faces_port *controller_faces(struct controller *controller)
 void controller_finding(struct controller *controller, enum finding kind, const char *message,
 			const char *remedy)
 {
-	findings_put(&controller->findings, kind, message, remedy);
+	findings_put(&controller->findings, kind, remedy, "%s", message);
 }
 
 void controller_clear_finding(struct controller *controller, enum finding kind)
@@ -429,9 +421,9 @@ int controller_start(struct controller *controller)
 			controller->ports.kernel = NULL;
 			guard_lose(&controller->guard);
 			findings_put(&controller->findings, FINDING_KERNEL_SIDE_ABSENT,
-				     "the BPF programs could not be loaded",
 				     "see `pinfold feature` and the log; the agent still applies "
-				     "and repairs cpusets");
+				     "and repairs cpusets",
+				     "the BPF programs could not be loaded");
 		}
 	}
 	find_unbuilt(controller);

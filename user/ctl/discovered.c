@@ -93,11 +93,8 @@ static void tell_findings(struct controller *controller)
 		const struct finding_row *row = &verdict.rows[i];
 
 		/* How many there are may change with each scan; the journal gets the first. */
-		if (verdict.is_found[i])
-			findings_update(&controller->findings, row->kind, row->message,
-					row->remedy);
-		else
-			findings_clear(&controller->findings, row->kind);
+		findings_update_if(&controller->findings, row->kind, verdict.is_found[i],
+				   row->remedy, "%s", row->message);
 	}
 }
 
@@ -107,27 +104,24 @@ static void tell_findings(struct controller *controller)
  */
 static void tell_plan(struct controller *controller)
 {
+	static const char remedy[] =
+		"set cpuManagerPolicy: static in the kubelet's configuration and "
+		"sources.kubeletDirectory to its root directory, or use another mode";
 	const enum finding kind = FINDING_GUARD_WITHOUT_PLAN;
 	const struct discovery *last = &controller->discovered.last;
-	char message[ROW_DETAIL_MAX];
 
 	if (controller->options.config->mode != MODE_GUARD || discovery_is_static(last) ||
-	    last->cpu_file.presence == KUBELET_STATE_UNUSABLE) {
+	    last->cpu_file.presence == KUBELET_STATE_UNUSABLE)
 		findings_clear(&controller->findings, kind);
-		return;
-	}
-	if (last->cpu_file.presence == KUBELET_STATE_ABSENT)
-		snprintf(message, sizeof(message),
-			 "%.200s does not exist, so there is nothing to compare with",
-			 last->cpu_file.path);
+	else if (last->cpu_file.presence == KUBELET_STATE_ABSENT)
+		findings_put(&controller->findings, kind, remedy,
+			     "%.200s does not exist, so there is nothing to compare with",
+			     last->cpu_file.path);
 	else
-		snprintf(message, sizeof(message),
-			 "the kubelet's policy in %.180s is %.16s: it gives no container exclusive "
-			 "CPUs, so there is nothing to compare with",
-			 last->cpu_file.path, last->state.policy);
-	findings_put(&controller->findings, kind, message,
-		     "set cpuManagerPolicy: static in the kubelet's configuration and "
-		     "sources.kubeletDirectory to its root directory, or use another mode");
+		findings_put(&controller->findings, kind, remedy,
+			     "the kubelet's policy in %.180s is %.16s: it gives no container "
+			     "exclusive CPUs, so there is nothing to compare with",
+			     last->cpu_file.path, last->state.policy);
 }
 
 void ctl_take_discovery(struct controller *controller, struct discovery *found)

@@ -18,15 +18,23 @@ struct findings {
 	struct finding_row rows[MAX_FINDINGS];
 };
 
-/* Raise the finding of this kind, or replace its message and remedy. */
-void findings_put(struct findings *findings, enum finding kind, const char *message,
-		  const char *remedy);
-/* As findings_put, for a message that changes over time: only the first one is logged. */
-void findings_update(struct findings *findings, enum finding kind, const char *message,
-		     const char *remedy);
+/*
+ * Raise the finding of this kind, or replace its message and remedy, if `is_so`; otherwise clear it.
+ * The message is formed as by printf, only if it is needed, and cut to ROW_DETAIL_MAX; the arguments
+ * are evaluated in either case.
+ */
+void findings_put_if(struct findings *findings, enum finding kind, bool is_so, const char *remedy,
+		     const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* As findings_put_if, for a message that changes over time: only the first one is logged. */
+void findings_update_if(struct findings *findings, enum finding kind, bool is_so,
+			const char *remedy, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+/* The same where the condition is known: (findings, kind, remedy, format, ...). */
+#define findings_put(findings, kind, ...)    findings_put_if(findings, kind, true, __VA_ARGS__)
+#define findings_update(findings, kind, ...) findings_update_if(findings, kind, true, __VA_ARGS__)
 /* As findings_put, but in addition to others of that kind instead of replacing them. */
-void findings_add(struct findings *findings, enum finding kind, const char *message,
-		  const char *remedy);
+void findings_add(struct findings *findings, enum finding kind, const char *remedy,
+		  const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Clear the finding if it exists. */
 void findings_clear(struct findings *findings, enum finding kind);
 

@@ -46,7 +46,7 @@ static void tell_mended(struct controller *controller, const struct guard_status
 	controller->guard.mended_ns[what] = now;
 	snprintf(event.finding, sizeof(event.finding), "%s: %.200s", mendings[what].message,
 		 status->mended[what]);
-	findings_put(&controller->findings, kind, event.finding, mendings[what].remedy);
+	findings_put(&controller->findings, kind, mendings[what].remedy, "%s", event.finding);
 	event_log_record(&controller->events, &event);
 	controller->guard.is_test_due |= what == MENDED_CONFIG;
 	/* A process that wrote one map may have written others, which are not read back. */
@@ -82,15 +82,15 @@ static void tell_outage(struct controller *controller, const struct guard_status
 	controller->guard.told_outages = status->nr_outages;
 	controller->guard.outage_told_ns = now;
 	word_outage(status, event.finding, sizeof(event.finding));
-	findings_put(&controller->findings, kind, event.finding,
+	findings_put(&controller->findings, kind,
 		     "find out who stops, freezes or throttles pinfoldd, or what keeps the node "
-		     "from running it");
+		     "from running it",
+		     "%s", event.finding);
 	event_log_record(&controller->events, &event);
 }
 
 static void tell_release(struct controller *controller, const struct guard_status *status)
 {
-	const enum finding kind = FINDING_GUARD_RELEASED;
 	struct event_record event = EVENT_RECORD(EVENT_GUARD_RELEASE);
 
 	if (status->released != controller->guard.told_release) {
@@ -98,15 +98,11 @@ static void tell_release(struct controller *controller, const struct guard_statu
 		event_log_record(&controller->events, &event);
 	}
 	controller->guard.told_release = status->released;
-	if (!status->released) {
-		findings_clear(&controller->findings, kind);
-		return;
-	}
-	findings_put(&controller->findings, kind,
-		     "an operator has released the guard (`pinfold guard release`): it denies "
-		     "nothing and only records violations",
-		     "end the release with `pinfold guard arm`; a reload or a restart of "
-		     "pinfoldd also ends it");
+	findings_put_if(&controller->findings, FINDING_GUARD_RELEASED, status->released,
+			"end the release with `pinfold guard arm`; a reload or a restart of "
+			"pinfoldd also ends it",
+			"an operator has released the guard (`pinfold guard release`): it denies "
+			"nothing and only records violations");
 }
 
 /* While a self-test is overdue, the result of the previous one is not reported as current. */
@@ -139,16 +135,12 @@ static void word_frozen(const struct guard_status *status, char *text, size_t si
 
 static void tell_frozen(struct controller *controller, const struct guard_status *status)
 {
-	const enum finding kind = FINDING_GUARD_FROZEN;
 	char text[ROW_DETAIL_MAX];
 
-	if (!*status->frozen_map) {
-		findings_clear(&controller->findings, kind);
-		return;
-	}
 	word_frozen(status, text, sizeof(text));
-	findings_put(&controller->findings, kind, text,
-		     "restart pinfoldd, which replaces the map and its programs without a gap");
+	findings_put_if(&controller->findings, FINDING_GUARD_FROZEN, *status->frozen_map,
+			"restart pinfoldd, which replaces the map and its programs without a gap",
+			"%s", text);
 }
 
 static bool is_observing(const struct controller *controller)
@@ -158,16 +150,14 @@ static bool is_observing(const struct controller *controller)
 
 static void tell_unprotected(struct controller *controller, const struct guard_status *status)
 {
-	const enum finding kind = FINDING_GUARD_FILES_UNPROTECTED;
 	const struct config *config = controller->options.config;
 
-	if (status->is_unprotected &&
-	    config_guard_mode(config, ASPECT_GUARD_FILES) != ENFORCEMENT_OFF)
-		findings_put(&controller->findings, kind, status->unprotected,
-			     "report this kernel, or set enforcement.guardFiles to off; while the "
-			     "agent runs, it reverts changes of the pins");
-	else
-		findings_clear(&controller->findings, kind);
+	findings_put_if(&controller->findings, FINDING_GUARD_FILES_UNPROTECTED,
+			status->is_unprotected &&
+				config_guard_mode(config, ASPECT_GUARD_FILES) != ENFORCEMENT_OFF,
+			"report this kernel, or set enforcement.guardFiles to off; while the "
+			"agent runs, it reverts changes of the pins",
+			"%s", status->unprotected);
 }
 
 /* --- readiness ----------------------------------------------------------------------------------- */
@@ -259,11 +249,9 @@ void ctl_tell_guard(struct controller *controller)
 	if (!ctl_guard_status(controller, &status))
 		return;
 	/* Mode observe denies nothing, so a guard that does not deny is not a finding there. */
-	if (status.state == GUARD_ACTIVE || is_observing(controller))
-		findings_clear(&controller->findings, FINDING_GUARD_NOT_ACTIVE);
-	else
-		findings_put(&controller->findings, FINDING_GUARD_NOT_ACTIVE, status.reason,
-			     status.remedy);
+	findings_put_if(&controller->findings, FINDING_GUARD_NOT_ACTIVE,
+			status.state != GUARD_ACTIVE && !is_observing(controller), status.remedy,
+			"%s", status.reason);
 	/* When the guard is on again, the result of a test made while it was off is outdated. */
 	controller->guard.is_test_due |= controller->guard.was_switched_off &&
 					 !status.is_switched_off;
@@ -274,12 +262,10 @@ void ctl_tell_guard(struct controller *controller)
 	tell_outage(controller, &status);
 	for (enum guard_mending what = 0; what < MENDED_NR; what++)
 		tell_mended(controller, &status, what);
-	if (status.is_unpinned)
-		findings_put(&controller->findings, FINDING_GUARD_NOT_PINNED, status.unpinned,
-			     "mount bpffs at /sys/fs/bpf (mount -t bpf bpf /sys/fs/bpf); the "
-			     "agent then pins them within a second");
-	else
-		findings_clear(&controller->findings, FINDING_GUARD_NOT_PINNED);
+	findings_put_if(&controller->findings, FINDING_GUARD_NOT_PINNED, status.is_unpinned,
+			"mount bpffs at /sys/fs/bpf (mount -t bpf bpf /sys/fs/bpf); the "
+			"agent then pins them within a second",
+			"%s", status.unpinned);
 }
 
 void ctl_test_guard(struct controller *controller)

@@ -101,102 +101,76 @@ void ctl_confine_host(struct controller *controller)
 
 static void tell_unread(struct controller *controller, int result)
 {
-	char message[ROW_DETAIL_MAX];
-
-	if (!result) {
-		findings_clear(&controller->findings, FINDING_HOST_GROUPS_UNKNOWN);
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "cannot read the cgroups of the host, so their CPU lists stay as they are: %s",
-		 strerror(-result));
-	findings_put(&controller->findings, FINDING_HOST_GROUPS_UNKNOWN, message,
-		     "see whether /sys/fs/cgroup, and host.json in stateDirectory, can be read");
+	findings_put_if(
+		&controller->findings, FINDING_HOST_GROUPS_UNKNOWN, result,
+		"see whether /sys/fs/cgroup, and host.json in stateDirectory, can be read",
+		"cannot read the cgroups of the host, so their CPU lists stay as they are: %s",
+		strerror(-result));
 }
 
 static void tell_unsaved(struct controller *controller)
 {
 	const struct host_report *report = &controller->host.report;
-	char message[ROW_DETAIL_MAX];
 
-	if (!report->error) {
-		findings_clear(&controller->findings, FINDING_HOST_ORIGINALS_UNUSABLE);
-		return;
-	}
-	if (report->error == -EBADMSG) {
-		snprintf(message, sizeof(message), "the host's cgroups are left alone: %.240s",
-			 report->problem);
+	if (report->error == -EBADMSG)
 		findings_put(
-			&controller->findings, FINDING_HOST_ORIGINALS_UNUSABLE, message,
+			&controller->findings, FINDING_HOST_ORIGINALS_UNUSABLE,
 			"restart the machine, or remove the file and start pinfoldd again; then "
-			"lists that an earlier agent wrote stay");
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "cannot save which cgroups of the host have a CPU list, so none is written: %s",
-		 strerror(-report->error));
-	findings_put(&controller->findings, FINDING_HOST_ORIGINALS_UNUSABLE, message,
-		     "see whether stateDirectory can be written");
+			"lists that an earlier agent wrote stay",
+			"the host's cgroups are left alone: %.240s", report->problem);
+	else
+		findings_put_if(&controller->findings, FINDING_HOST_ORIGINALS_UNUSABLE,
+				report->error, "see whether stateDirectory can be written",
+				"cannot save which cgroups of the host have a CPU list, so none is "
+				"written: %s",
+				strerror(-report->error));
 }
 
 static void tell_failed(struct controller *controller)
 {
 	const struct host_report *report = &controller->host.report;
 
-	if (!report->nr_failed) {
-		findings_clear(&controller->findings, FINDING_HOST_GROUPS_NOT_HELD);
-		return;
-	}
-	findings_put(
-		&controller->findings, FINDING_HOST_GROUPS_NOT_HELD, report->failure,
+	findings_put_if(
+		&controller->findings, FINDING_HOST_GROUPS_NOT_HELD, report->nr_failed,
 		"remove the cause; the agent tries again every 10 s, and until then tasks of this "
-		"group may run on exclusive CPUs");
+		"group may run on exclusive CPUs",
+		"%s", report->failure);
 }
 
 static void tell_foreign(struct controller *controller)
 {
 	const struct host_report *report = &controller->host.report;
-	char message[ROW_DETAIL_MAX], cpus[64], others[32] = "";
+	char cpus[64], others[32] = "";
 
-	if (!report->nr_foreign) {
-		findings_clear(&controller->findings, FINDING_HOST_GROUPS_FOREIGN);
-		return;
-	}
 	cpuset_format(&controller->host.exclusive, cpus, sizeof(cpus));
 	if (report->nr_foreign > 1)
 		snprintf(others, sizeof(others), " (and %u more)", report->nr_foreign - 1);
-	snprintf(message, sizeof(message),
-		 "tasks of the cgroup %.95s%s may run on the exclusive CPUs %.60s: %s, so pinfold "
-		 "leaves it alone",
-		 report->foreign, others, cpus, report->why_foreign);
-	findings_put(
-		&controller->findings, FINDING_HOST_GROUPS_FOREIGN, message,
-		"restrict its cpuset.cpus (AllowedCPUs= of a unit) to other CPUs, or empty it");
+	findings_put_if(
+		&controller->findings, FINDING_HOST_GROUPS_FOREIGN, report->nr_foreign,
+		"restrict its cpuset.cpus (AllowedCPUs= of a unit) to other CPUs, or empty it",
+		"tasks of the cgroup %.95s%s may run on the exclusive CPUs %.60s: %s, so pinfold "
+		"leaves it alone",
+		report->foreign, others, cpus, report->why_foreign);
 }
 
 static void tell_root_tasks(struct controller *controller)
 {
 	const struct host_report *report = &controller->host.report;
-	char message[ROW_DETAIL_MAX], cpus[64];
+	char cpus[64];
 
 	/* Unknown is not none. */
 	if (report->count_error)
 		return;
-	if (!report->nr_processes && !report->nr_kthreads) {
-		findings_clear(&controller->findings, FINDING_HOST_TASKS_UNCONFINED);
-		return;
-	}
 	cpuset_format(&controller->host.exclusive, cpus, sizeof(cpus));
-	snprintf(
-		message, sizeof(message),
+	findings_put_if(
+		&controller->findings, FINDING_HOST_TASKS_UNCONFINED,
+		report->nr_processes || report->nr_kthreads,
+		"set 'enforcement: {strangers: enforce}', which moves them, or give each process "
+		"a cgroup of its own",
 		"%u process%s and %u kernel thread%s of the root cgroup, which cannot have a cpuset, "
 		"may run on the exclusive CPUs %.60s",
 		report->nr_processes, report->nr_processes == 1 ? "" : "es", report->nr_kthreads,
 		report->nr_kthreads == 1 ? "" : "s", cpus);
-	findings_put(
-		&controller->findings, FINDING_HOST_TASKS_UNCONFINED, message,
-		"set 'enforcement: {strangers: enforce}', which moves them, or give each process "
-		"a cgroup of its own");
 }
 
 void ctl_end_host_pass(struct controller *controller, int result, const struct host_report *report)

@@ -184,73 +184,58 @@ void ctl_irq_remedy(const struct controller *controller, const struct irq_row *r
 
 static void tell_unreleased(struct controller *controller, int error)
 {
-	char message[ROW_DETAIL_MAX];
-
-	if (!error) {
-		findings_clear(&controller->findings, FINDING_IRQBALANCE_NOT_RELEASED);
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "irqbalance cannot be told which CPUs it spared before: %s", strerror(-error));
-	findings_put(
-		&controller->findings, FINDING_IRQBALANCE_NOT_RELEASED, message,
-		"wait, because the agent tries again; restart irqbalance if that does not help");
+	findings_put_if(
+		&controller->findings, FINDING_IRQBALANCE_NOT_RELEASED, error,
+		"wait, because the agent tries again; restart irqbalance if that does not help",
+		"irqbalance cannot be told which CPUs it spared before: %s", strerror(-error));
 }
 
 static void tell_irqbalance(struct controller *controller, const struct irq_report *report)
 {
-	char exclusive[128], message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
+	char exclusive[128], remedy[ROW_DETAIL_MAX];
 
 	if (controller->steering.mode != IRQ_STEER || report->irqbalance != IRQBALANCE_CONTENDS) {
 		findings_clear(&controller->findings, FINDING_IRQBALANCE_CONTENDS);
 		return;
 	}
 	cpuset_format(&controller->steering.exclusive, exclusive, sizeof(exclusive));
-	snprintf(
-		message, sizeof(message),
-		"irqbalance runs and may move interrupts to the exclusive CPUs %.80s%s%.110s; what it "
-		"moves there is not moved back",
-		exclusive, *report->irqbalance_problem ? ", because " : "",
-		report->irqbalance_problem);
 	snprintf(remedy, sizeof(remedy),
 		 "set IRQBALANCE_BANNED_CPULIST to all CPUs that may become exclusive, now %.120s, "
 		 "in the environment of irqbalance and restart it, or stop irqbalance",
 		 exclusive);
-	findings_put(&controller->findings, FINDING_IRQBALANCE_CONTENDS, message, remedy);
+	findings_put(
+		&controller->findings, FINDING_IRQBALANCE_CONTENDS, remedy,
+		"irqbalance runs and may move interrupts to the exclusive CPUs %.80s%s%.110s; what it "
+		"moves there is not moved back",
+		exclusive, *report->irqbalance_problem ? ", because " : "",
+		report->irqbalance_problem);
 }
 
 static void tell_originals(struct controller *controller, const struct irq_report *report)
 {
-	char message[ROW_DETAIL_MAX];
-
-	if (!report->error) {
-		findings_clear(&controller->findings, FINDING_IRQ_ORIGINALS_UNUSABLE);
-		return;
-	}
-	if (report->error == -EBADMSG) {
-		snprintf(message, sizeof(message),
-			 "the original masks of interrupts cannot be read, so no mask is changed: "
-			 "%.200s",
-			 report->problem);
+	if (report->error == -EBADMSG)
 		findings_put(
-			&controller->findings, FINDING_IRQ_ORIGINALS_UNUSABLE, message,
+			&controller->findings, FINDING_IRQ_ORIGINALS_UNUSABLE,
 			"restart the machine, which resets the masks, or remove irqs.json from "
 			"stateDirectory and restart pinfoldd to take the present masks for the "
-			"original ones");
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "the original masks of interrupts cannot be saved, so no mask is changed: %s",
-		 strerror(-report->error));
-	findings_put(&controller->findings, FINDING_IRQ_ORIGINALS_UNUSABLE, message,
-		     "check the disk and the permissions of stateDirectory");
+			"original ones",
+			"the original masks of interrupts cannot be read, so no mask is changed: "
+			"%.200s",
+			report->problem);
+	else
+		findings_put_if(
+			&controller->findings, FINDING_IRQ_ORIGINALS_UNUSABLE, report->error,
+			"check the disk and the permissions of stateDirectory",
+			"the original masks of interrupts cannot be saved, so no mask is changed: "
+			"%s",
+			strerror(-report->error));
 }
 
 /* In the other modes nobody promised anything; `pinfold irq check` says it all the same. */
 static void tell_exposed(struct controller *controller, const struct irq_report *report)
 {
 	const struct irq_row *first = NULL;
-	char message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX], number[32];
+	char remedy[ROW_DETAIL_MAX], number[32];
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < report->nr; i++) {
@@ -266,28 +251,21 @@ static void tell_exposed(struct controller *controller, const struct irq_report 
 	}
 	/* One whose handler went away has no name. */
 	snprintf(number, sizeof(number), "interrupt %u", first->number);
-	snprintf(message, sizeof(message),
-		 "%u mask%s of interrupts or kernel work reach%s exclusive CPUs; the first is of "
-		 "%.60s, CPUs %.120s",
-		 nr, nr == 1 ? "" : "s", nr == 1 ? "es" : "", *first->name ? first->name : number,
-		 first->exclusive);
 	ctl_irq_remedy(controller, first, remedy, sizeof(remedy));
-	findings_put(&controller->findings, FINDING_IRQS_ON_EXCLUSIVE_CPUS, message, remedy);
+	findings_put(
+		&controller->findings, FINDING_IRQS_ON_EXCLUSIVE_CPUS, remedy,
+		"%u mask%s of interrupts or kernel work reach%s exclusive CPUs; the first is of "
+		"%.60s, CPUs %.120s",
+		nr, nr == 1 ? "" : "s", nr == 1 ? "es" : "", *first->name ? first->name : number,
+		first->exclusive);
 }
 
 static void tell_unread(struct controller *controller, int error)
 {
-	char message[ROW_DETAIL_MAX];
-
-	if (!error) {
-		findings_clear(&controller->findings, FINDING_IRQS_UNKNOWN);
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "cannot read the masks of interrupts, so none is changed: %s", strerror(-error));
-	findings_put(
-		&controller->findings, FINDING_IRQS_UNKNOWN, message,
-		"see whether /proc/irq, /proc/interrupts and irqs.json in stateDirectory can be read");
+	findings_put_if(
+		&controller->findings, FINDING_IRQS_UNKNOWN, error,
+		"see whether /proc/irq, /proc/interrupts and irqs.json in stateDirectory can be read",
+		"cannot read the masks of interrupts, so none is changed: %s", strerror(-error));
 }
 
 void ctl_end_irq_pass(struct controller *controller, int result, struct irq_report *report)

@@ -432,17 +432,11 @@ static bool has_other_ids(const struct kubelet_drift *a, const struct kubelet_dr
 static void tell_or_clear(struct controller *controller, enum finding kind, uint32_t nr,
 			  const char *message, const char *remedy)
 {
-	char text[ROW_DETAIL_MAX];
-
-	if (!nr) {
-		findings_clear(&controller->findings, kind);
-		return;
-	}
 	if (nr > 1)
-		snprintf(text, sizeof(text), "%.240s; and %u more", message, nr - 1);
+		findings_update(&controller->findings, kind, remedy, "%.240s; and %u more", message,
+				nr - 1);
 	else
-		text_copy(text, sizeof(text), message);
-	findings_update(&controller->findings, kind, text, remedy);
+		findings_update_if(&controller->findings, kind, nr, remedy, "%s", message);
 }
 
 static void tell_findings(struct controller *controller, const struct kubelet_round *round)
@@ -464,12 +458,9 @@ static void tell_failed(struct controller *controller)
 	for (uint32_t i = 0; i < drift->nr; i++)
 		for (enum kubelet_file file = 0; file < KUBELET_FILE_NR; file++)
 			is_failed |= drift->containers[i].files[file].is_failed;
-	if (is_failed)
-		findings_update(&controller->findings, FINDING_KUBELET_CPUSET_NOT_REPAIRED,
-				drift->error,
-				"see the error; the agent tries again at longer intervals");
-	else
-		findings_clear(&controller->findings, FINDING_KUBELET_CPUSET_NOT_REPAIRED);
+	findings_update_if(&controller->findings, FINDING_KUBELET_CPUSET_NOT_REPAIRED, is_failed,
+			   "see the error; the agent tries again at longer intervals", "%s",
+			   drift->error);
 	if (!is_failed)
 		*drift->error = '\0';
 }

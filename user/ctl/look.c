@@ -318,6 +318,6 @@ void ctl_check_reach(struct controller *controller)
 	}
 	look->is_blocked = true;
 	snprintf(look->obstacle, sizeof(look->obstacle), "%s", obstacle.message);
-	findings_put(&controller->findings, FINDING_CGROUPS_OUT_OF_REACH, obstacle.message,
-		     obstacle.remedy);
+	findings_put(&controller->findings, FINDING_CGROUPS_OUT_OF_REACH, obstacle.remedy, "%s",
+		     obstacle.message);
 }

@@ -102,7 +102,7 @@ static void name_member(struct controller *controller, const struct displaced *m
 
 static void tell_fight(struct controller *controller, const struct displaced *member, uint32_t nr)
 {
-	char text[ROW_DETAIL_MAX], name[160], more[48] = "";
+	char name[160], more[48] = "";
 
 	if (!member) {
 		findings_clear(&controller->findings, FINDING_MEMBERS_CONTESTED);
@@ -111,13 +111,13 @@ static void tell_fight(struct controller *controller, const struct displaced *me
 	name_member(controller, member, name, sizeof(name));
 	if (nr > 1)
 		snprintf(more, sizeof(more), "; and %u more", nr - 1);
-	snprintf(text, sizeof(text),
-		 "the agent moved %.90s back %u times, and each time it was moved again, last by "
-		 "%.16s (pid %u) of %.60s; it is moved back at longer intervals%s",
-		 name, member->nr_repairs, member->comm, member->pid, member->cgroup, more);
-	findings_update(&controller->findings, FINDING_MEMBERS_CONTESTED, text,
-			"find out why it moves processes of containers, and end that, or set "
-			"enforcement.cgroupMoves: audit");
+	findings_update(
+		&controller->findings, FINDING_MEMBERS_CONTESTED,
+		"find out why it moves processes of containers, and end that, or set "
+		"enforcement.cgroupMoves: audit",
+		"the agent moved %.90s back %u times, and each time it was moved again, last by "
+		"%.16s (pid %u) of %.60s; it is moved back at longer intervals%s",
+		name, member->nr_repairs, member->comm, member->pid, member->cgroup, more);
 }
 
 static void tell_findings(struct controller *controller)
@@ -138,13 +138,11 @@ static void tell_findings(struct controller *controller)
 			fighter = member;
 	}
 	tell_fight(controller, fighter, nr_fights);
-	if (is_failed) {
-		findings_update(&controller->findings, FINDING_MEMBERS_NOT_REPAIRED, members->error,
-				"see the error; the agent tries again at longer intervals");
-		return;
-	}
-	findings_clear(&controller->findings, FINDING_MEMBERS_NOT_REPAIRED);
-	*members->error = '\0';
+	findings_update_if(&controller->findings, FINDING_MEMBERS_NOT_REPAIRED, is_failed,
+			   "see the error; the agent tries again at longer intervals", "%s",
+			   members->error);
+	if (!is_failed)
+		*members->error = '\0';
 }
 
 /* --- drift ------------------------------------------------------------------------------------ */

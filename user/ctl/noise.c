@@ -309,13 +309,10 @@ static void tell_failure(struct controller *controller)
 {
 	const struct noise_port *port = controller->ports.noise;
 
-	if (port->state(port->self) == NOISE_FAILED)
-		findings_put(&controller->findings, FINDING_NOISE_ABSENT,
-			     "the BPF programs that count noise on exclusive CPUs could not be "
-			     "loaded",
-			     "see the log; everything else works");
-	else
-		findings_clear(&controller->findings, FINDING_NOISE_ABSENT);
+	findings_put_if(&controller->findings, FINDING_NOISE_ABSENT,
+			port->state(port->self) == NOISE_FAILED,
+			"see the log; everything else works",
+			"the BPF programs that count noise on exclusive CPUs could not be loaded");
 }
 
 static void look_up_wanted(struct controller *controller)

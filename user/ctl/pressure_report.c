@@ -174,7 +174,7 @@ static bool is_any(const struct pressures *pressures, enum pressure_state state)
 static void put_off_cgroups(struct controller *controller, const struct group_pressure *first,
 			    uint32_t nr)
 {
-	char message[ROW_DETAIL_MAX], container[96] = "", others[64] = "";
+	char container[96] = "", others[64] = "";
 	struct remedy remedy;
 
 	if (*first->container)
@@ -182,11 +182,10 @@ static void put_off_cgroups(struct controller *controller, const struct group_pr
 	if (nr > 1)
 		snprintf(others, sizeof(others), " and %u other cgroup%s", nr - 1,
 			 nr > 2 ? "s" : "");
-	snprintf(message, sizeof(message),
-		 "cgroup.pressure is 0, so the pressure of %spod %.80s/%.80s%s is unknown",
-		 container, first->pod->spec->namespace, first->pod->spec->name, others);
 	find_remedy(first, is_guarded(controller), &remedy);
-	findings_put(&controller->findings, FINDING_PRESSURE_OFF_CGROUP, message, remedy.text);
+	findings_put(&controller->findings, FINDING_PRESSURE_OFF_CGROUP, remedy.text,
+		     "cgroup.pressure is 0, so the pressure of %spod %.80s/%.80s%s is unknown",
+		     container, first->pod->spec->namespace, first->pod->spec->name, others);
 }
 
 static void tell_off_cgroups(struct controller *controller)
@@ -219,49 +218,37 @@ static void tell_off_cgroups(struct controller *controller)
 static void tell_left_out(struct controller *controller)
 {
 	const uint32_t nr = controller->pressures.nr_left_out;
-	char message[ROW_DETAIL_MAX];
 
-	if (!nr) {
-		findings_clear(&controller->findings, FINDING_PRESSURE_LEFT_OUT);
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "the pressure of %u %s is not read, because the program that reads it has no room "
-		 "for %s; maxContainers sets how many cgroups it has room for",
-		 nr, nr == 1 ? "cgroup" : "cgroups", nr == 1 ? "it" : "them");
-	findings_update(&controller->findings, FINDING_PRESSURE_LEFT_OUT, message,
-			"raise maxContainers in the configuration and restart the agent");
+	findings_update_if(
+		&controller->findings, FINDING_PRESSURE_LEFT_OUT, nr,
+		"raise maxContainers in the configuration and restart the agent",
+		"the pressure of %u %s is not read, because the program that reads it has no room "
+		"for %s; maxContainers sets how many cgroups it has room for",
+		nr, nr == 1 ? "cgroup" : "cgroups", nr == 1 ? "it" : "them");
 }
 
 static void tell_without_cpus(struct controller *controller)
 {
 	const uint32_t nr = controller->pressures.nr_without_cpus;
-	char message[ROW_DETAIL_MAX];
 
-	if (!nr) {
-		findings_clear(&controller->findings, FINDING_CPU_PRESSURE_LEFT_OUT);
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "the pressure of %u %s on single CPUs and NUMA nodes is not read, "
-		 "because the pods and containers of this node have more than %u CPUs in all",
-		 nr, nr == 1 ? "pod or container" : "pods and containers", PRESSURE_CELLS_MAX);
-	findings_update(&controller->findings, FINDING_CPU_PRESSURE_LEFT_OUT, message,
-			"give containers exclusive CPUs, which are fewer than the shared pool's; "
-			"`pinfold pressure cpu` says who is left out");
+	findings_update_if(
+		&controller->findings, FINDING_CPU_PRESSURE_LEFT_OUT, nr,
+		"give containers exclusive CPUs, which are fewer than the shared pool's; "
+		"`pinfold pressure cpu` says who is left out",
+		"the pressure of %u %s on single CPUs and NUMA nodes is not read, "
+		"because the pods and containers of this node have more than %u CPUs in all",
+		nr, nr == 1 ? "pod or container" : "pods and containers", PRESSURE_CELLS_MAX);
 }
 
 void ctl_tell_pressure(struct controller *controller)
 {
 	tell_left_out(controller);
 	tell_without_cpus(controller);
-	if (is_any(&controller->pressures, PRESSURE_OFF))
-		findings_put(&controller->findings, FINDING_PRESSURE_OFF,
-			     "the kernel does not measure pressure: it was booted with psi=0 or "
-			     "cgroup_disable=pressure, or built so",
-			     "boot with psi=1; until then the column 'task wait/s' of 'pinfold "
-			     "pressure show' has the waits for a CPU, added up over tasks");
-	else
-		findings_clear(&controller->findings, FINDING_PRESSURE_OFF);
+	findings_put_if(&controller->findings, FINDING_PRESSURE_OFF,
+			is_any(&controller->pressures, PRESSURE_OFF),
+			"boot with psi=1; until then the column 'task wait/s' of 'pinfold "
+			"pressure show' has the waits for a CPU, added up over tasks",
+			"the kernel does not measure pressure: it was booted with psi=0 or "
+			"cgroup_disable=pressure, or built so");
 	tell_off_cgroups(controller);
 }

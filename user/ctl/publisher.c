@@ -4,7 +4,6 @@
  * the desired tree are guarded as well, and the cgroups around the workload root.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <pinfold/abi.h>
@@ -315,21 +314,16 @@ static void fill_rules(const struct controller *controller, struct kernel_policy
 static void tell_unread(struct controller *controller)
 {
 	const struct publisher *publisher = &controller->publisher;
-	char text[ROW_DETAIL_MAX];
 
-	if (!keeps_others(publisher)) {
-		findings_clear(&controller->findings, FINDING_GUARD_POLICY_PARTIAL);
-		return;
-	}
-	snprintf(text, sizeof(text),
-		 "%u %s not been readable since the agent started, first %.80s: the guard keeps "
-		 "everything there that the previous agent guarded, also cgroups of pods that have "
-		 "ended",
-		 publisher->nr_unread, publisher->nr_unread == 1 ? "cgroup has" : "cgroups have",
-		 publisher->unread);
-	findings_update(&controller->findings, FINDING_GUARD_POLICY_PARTIAL, text,
-			"end the process that holds the cgroup's directory, if the finding "
-			"operation_waiting or the log names one; the agent tries again");
+	findings_update_if(
+		&controller->findings, FINDING_GUARD_POLICY_PARTIAL, keeps_others(publisher),
+		"end the process that holds the cgroup's directory, if the finding "
+		"operation_waiting or the log names one; the agent tries again",
+		"%u %s not been readable since the agent started, first %.80s: the guard keeps "
+		"everything there that the previous agent guarded, also cgroups of pods that have "
+		"ended",
+		publisher->nr_unread, publisher->nr_unread == 1 ? "cgroup has" : "cgroups have",
+		publisher->unread);
 }
 
 /* Of the policy in force. */
@@ -337,19 +331,13 @@ static void tell_left_out(struct controller *controller)
 {
 	const struct kernel_port *kernel = controller->ports.kernel;
 	const uint32_t nr = kernel->groups_left_out ? kernel->groups_left_out(kernel->self) : 0;
-	char text[ROW_DETAIL_MAX];
 
-	if (!nr) {
-		findings_clear(&controller->findings, FINDING_GROUPS_LEFT_OUT);
-		return;
-	}
-	snprintf(
-		text, sizeof(text),
+	findings_update_if(
+		&controller->findings, FINDING_GROUPS_LEFT_OUT, nr,
+		"raise maxContainers in the configuration and restart the agent",
 		"%u %s of a container runtime's pods %s not measured, because maxContainers leaves no "
 		"room in the BPF programs' map of cgroups; pods of pinfold are guarded and measured",
 		nr, nr == 1 ? "cgroup" : "cgroups", nr == 1 ? "is" : "are");
-	findings_update(&controller->findings, FINDING_GROUPS_LEFT_OUT, text,
-			"raise maxContainers in the configuration and restart the agent");
 }
 
 void ctl_publish(struct controller *controller)
@@ -418,12 +406,9 @@ void ctl_publish(struct controller *controller)
 	tell_left_out(controller);
 	if (controller->publisher.is_waiting)
 		wakes_schedule(&controller->wakes, WAKES_RETRY_NS);
-	if (r)
-		findings_put(&controller->findings, FINDING_GUARD_POLICY_OLD,
-			     "the last change could not be published to the BPF programs",
-			     "see the log; the agent retries with each reconcile");
-	else
-		findings_clear(&controller->findings, FINDING_GUARD_POLICY_OLD);
+	findings_put_if(&controller->findings, FINDING_GUARD_POLICY_OLD, r,
+			"see the log; the agent retries with each reconcile",
+			"the last change could not be published to the BPF programs");
 }
 
 void ctl_publish_appeared(struct controller *controller)

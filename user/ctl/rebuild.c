@@ -198,20 +198,19 @@ static int fill_pod(const struct finder *finder, const struct group *group, stru
 static void restore_pod(struct finder *finder, const struct group *group)
 {
 	struct controller *controller = finder->controller;
-	char error[200] = "", message[ROW_DETAIL_MAX];
+	char error[200] = "";
 	struct ledger_pod pod = {0};
 	int r = fill_pod(finder, group, &pod);
 
 	if (!r)
 		r = ledger_restore(controller->ledger, &pod, error, sizeof(error));
-	if (r) {
-		snprintf(message, sizeof(message), "pod %.60s runs, but cannot keep its CPUs: %s",
-			 group->uid, *error ? error : strerror(-r));
-		findings_put(&controller->findings, FINDING_GRANT_LOST, message,
-			     "the agent decides it again when a source names it");
-	} else {
+	if (r)
+		findings_put(&controller->findings, FINDING_GRANT_LOST,
+			     "the agent decides it again when a source names it",
+			     "pod %.60s runs, but cannot keep its CPUs: %s", group->uid,
+			     *error ? error : strerror(-r));
+	else
 		log_warn(0, "state: pod %s was found running and keeps its CPUs", group->uid);
-	}
 	pod_spec_free(pod.spec);
 	free(pod.grants);
 }

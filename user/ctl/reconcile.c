@@ -81,7 +81,6 @@ static void rewatch(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	int r = groups->rewatch(groups->self, &controller->desired);
-	char message[ROW_DETAIL_MAX];
 
 	controller->reconciler.is_watch_stale = r;
 	/* Another process holds the lock of a new cgroup's directory. */
@@ -90,15 +89,11 @@ static void rewatch(struct controller *controller)
 		return;
 	}
 	/* -ENOTCONN: there is no event loop yet to receive events. */
-	if (!r || r == -ENOTCONN) {
-		findings_clear(&controller->findings, FINDING_CGROUPS_NOT_WATCHED);
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "some cgroups cannot be watched (%s): the agent detects changes there later",
-		 strerror(-r));
-	findings_put(&controller->findings, FINDING_CGROUPS_NOT_WATCHED, message,
-		     "raise fs.inotify.max_user_watches");
+	findings_put_if(
+		&controller->findings, FINDING_CGROUPS_NOT_WATCHED, r && r != -ENOTCONN,
+		"raise fs.inotify.max_user_watches",
+		"some cgroups cannot be watched (%s): the agent detects changes there later",
+		strerror(-r));
 }
 
 /* Cgroups that cannot be removed. They belong to no pod of the ledger, so no promise is broken. */
@@ -110,12 +105,9 @@ static void tell_leftovers(struct controller *controller)
 		if (*controller->chains.retries[i].uid &&
 		    !ledger_find(controller->ledger, controller->chains.retries[i].uid))
 			left = &controller->chains.retries[i];
-	if (left)
-		findings_put(
-			&controller->findings, FINDING_CGROUPS_LEFT, left->error,
-			"end the processes in them and whatever starts more; the agent retries");
-	else
-		findings_clear(&controller->findings, FINDING_CGROUPS_LEFT);
+	findings_put_if(&controller->findings, FINDING_CGROUPS_LEFT, left,
+			"end the processes in them and whatever starts more; the agent retries",
+			"%s", left ? left->error : "");
 }
 
 /* Steps change cgroup ids and the set of files to be watched. */

@@ -31,7 +31,6 @@ void record_count_restored(struct record *record, enum state_restored result)
 void ctl_note_unwritable(struct controller *controller, const char *why)
 {
 	struct record *record = &controller->record;
-	char message[ROW_DETAIL_MAX];
 
 	if (record->is_writable)
 		log_err(0,
@@ -40,11 +39,10 @@ void ctl_note_unwritable(struct controller *controller, const char *why)
 			why);
 	snprintf(record->problem, sizeof(record->problem), "%s", why);
 	record->is_writable = false;
-	snprintf(message, sizeof(message),
-		 "the state file cannot be written, so no new pod is admitted: %.240s", why);
-	findings_put(&controller->findings, FINDING_STATE_NOT_WRITABLE, message,
+	findings_put(&controller->findings, FINDING_STATE_NOT_WRITABLE,
 		     "make stateDirectory writable and free some space; after correcting its "
-		     "owner or mode, restart pinfoldd");
+		     "owner or mode, restart pinfoldd",
+		     "the state file cannot be written, so no new pod is admitted: %.240s", why);
 }
 
 bool record_take_mended(struct record *record)

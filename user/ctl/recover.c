@@ -17,7 +17,7 @@
 static void set_aside(struct controller *controller, const char *why)
 {
 	const struct store_port *store = controller->ports.store;
-	char name[128] = "", message[ROW_DETAIL_MAX];
+	char name[128] = "";
 	int r;
 
 	if (controller->options.dry_run)
@@ -25,11 +25,11 @@ static void set_aside(struct controller *controller, const char *why)
 	r = store->set_aside(store->self, name, sizeof(name));
 	if (r)
 		log_err(r, "state: the damaged file could not be set aside");
-	snprintf(message, sizeof(message), "the state file could not be used: %.160s; %s%.60s", why,
-		 r ? "nor could it be renamed" : "the agent renamed it to ", r ? "" : name);
-	findings_put(&controller->findings, FINDING_STATE_SET_ASIDE, message,
+	findings_put(&controller->findings, FINDING_STATE_SET_ASIDE,
 		     "the agent rebuilt the grants from live cgroups and sources; remove the file "
-		     "when you no longer need it");
+		     "when you no longer need it",
+		     "the state file could not be used: %.160s; %s%.60s", why,
+		     r ? "nor could it be renamed" : "the agent renamed it to ", r ? "" : name);
 }
 
 #define LOST_REMEDY "the agent decides it again when a source names it; check its placement"
@@ -52,7 +52,7 @@ static void restore_pod(struct controller *controller, const struct state_pod *s
 	snprintf(message, sizeof(message), "%.120s could not keep its grant: %.160s", name,
 		 saved->is_unusable ? saved->problem : error);
 	if ((*nr_lost)++ < MAX_FINDINGS_ADDED)
-		findings_add(&controller->findings, FINDING_GRANT_LOST, message, LOST_REMEDY);
+		findings_add(&controller->findings, FINDING_GRANT_LOST, LOST_REMEDY, "%s", message);
 	else
 		log_warn(0, "state: %s", message);
 }
@@ -67,27 +67,25 @@ static bool has_ended(const struct controller *controller, const struct state *s
 
 static int restore_state(struct controller *controller, const struct state *state)
 {
-	char message[ROW_DETAIL_MAX], then[96], now[96];
+	char then[96], now[96];
 	uint32_t nr_lost = 0;
 
 	if (!cpuset_equal(&state->cpus, &controller->topology->all)) {
 		cpuset_format(&state->cpus, then, sizeof(then));
 		cpuset_format(&controller->topology->all, now, sizeof(now));
-		snprintf(message, sizeof(message), "the machine had CPUs %.80s, now it has %.80s",
-			 then, now);
-		findings_put(&controller->findings, FINDING_MACHINE_CHANGED, message,
-			     "the agent decides the pods again whose CPUs are gone");
+		findings_put(&controller->findings, FINDING_MACHINE_CHANGED,
+			     "the agent decides the pods again whose CPUs are gone",
+			     "the machine had CPUs %.80s, now it has %.80s", then, now);
 	}
 	for (uint32_t i = 0; i < state->nr_pods; i++)
 		if (!has_ended(controller, state, &state->pods[i]))
 			restore_pod(controller, &state->pods[i], &nr_lost);
-	if (nr_lost > MAX_FINDINGS_ADDED) {
-		snprintf(message, sizeof(message), "%u more pod%s could not keep %s",
-			 nr_lost - MAX_FINDINGS_ADDED, nr_lost - MAX_FINDINGS_ADDED == 1 ? "" : "s",
-			 nr_lost - MAX_FINDINGS_ADDED == 1 ? "its grant" : "their grants");
-		findings_put(&controller->findings, FINDING_GRANTS_LOST, message,
-			     "the log of the start names them; the agent decides them again");
-	}
+	if (nr_lost > MAX_FINDINGS_ADDED)
+		findings_put(&controller->findings, FINDING_GRANTS_LOST,
+			     "the log of the start names them; the agent decides them again",
+			     "%u more pod%s could not keep %s", nr_lost - MAX_FINDINGS_ADDED,
+			     nr_lost - MAX_FINDINGS_ADDED == 1 ? "" : "s",
+			     nr_lost - MAX_FINDINGS_ADDED == 1 ? "its grant" : "their grants");
 	record_count_restored(&controller->record,
 			      nr_lost ? STATE_PARTLY_RESTORED : STATE_RESTORED);
 	log_info("state: %u pod%s restored%s", ledger_nr_pods(controller->ledger),

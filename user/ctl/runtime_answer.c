@@ -5,7 +5,6 @@
  * runtime carries out the changes first.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "ctl/internal.h"
@@ -282,7 +281,6 @@ void ctl_runtime_check(struct controller *controller)
 {
 	const struct runtimes *runtimes = &controller->runtimes;
 	const struct runtime_port *port = controller->ports.runtime;
-	char message[ROW_DETAIL_MAX];
 	struct cpu_states states;
 	uint32_t nr = 0;
 
@@ -293,16 +291,12 @@ void ctl_runtime_check(struct controller *controller)
 		port->ask_soon(port->self);
 		nr = 0;
 	}
-	if (!nr) {
-		findings_clear(&controller->findings, FINDING_RUNTIME_BEHIND);
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "%u container%s of the runtime may run on exclusive CPUs of other pods until the "
-		 "runtime asks about any container again",
-		 nr, nr == 1 ? "" : "s");
-	findings_update(&controller->findings, FINDING_RUNTIME_BEHIND, message,
-			"update or restart any container of the runtime");
+	findings_update_if(
+		&controller->findings, FINDING_RUNTIME_BEHIND, nr,
+		"update or restart any container of the runtime",
+		"%u container%s of the runtime may run on exclusive CPUs of other pods until the "
+		"runtime asks about any container again",
+		nr, nr == 1 ? "" : "s");
 }
 
 /*

@@ -156,7 +156,7 @@ static void tell(struct controller *controller)
 	const uint64_t patience_ns = ctl_runtime_may_repair(controller) ? 2 * RUNTIME_PATIENCE_NS
 									: RUNTIME_PATIENCE_NS;
 	const struct runtime_row *first = NULL;
-	char message[ROW_DETAIL_MAX], difference[288];
+	char difference[288];
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < runtimes->nr_rows; i++) {
@@ -172,12 +172,12 @@ static void tell(struct controller *controller)
 		return;
 	}
 	describe(controller, first, difference, sizeof(difference));
-	snprintf(message, sizeof(message), "%u container%s of the runtime %s other %.260s", nr,
-		 nr == 1 ? "" : "s", nr == 1 ? "has" : "have", difference);
-	findings_update(&controller->findings, FINDING_RUNTIME_CPUS_DIFFER, message,
+	findings_update(&controller->findings, FINDING_RUNTIME_CPUS_DIFFER,
 			"see the runtime's log for a change that failed, or find out what writes "
 			"the container's cpuset; an update of the container sets it again, and so "
-			"does a restart of the agent if its CPUs are exclusive");
+			"does a restart of the agent if its CPUs are exclusive",
+			"%u container%s of the runtime %s other %.260s", nr, nr == 1 ? "" : "s",
+			nr == 1 ? "has" : "have", difference);
 }
 
 void ctl_runtime_pinned(void *self, const char *container_id, uint64_t run_ns)
@@ -218,7 +218,7 @@ void ctl_runtime_contested(void *self, const char *container_id, enum group_file
 	const struct runtime_row *row =
 		container_id ? runtime_rows_find(&controller->runtimes, container_id) : NULL;
 	const struct ledger_pod *owner = row ? ledger_find(controller->ledger, row->uid) : NULL;
-	char message[ROW_DETAIL_MAX], pod[160] = "unknown";
+	char pod[160] = "unknown";
 
 	if (!row) {
 		findings_clear(&controller->findings, FINDING_RUNTIME_CPUSET_CONTESTED);
@@ -226,15 +226,13 @@ void ctl_runtime_contested(void *self, const char *container_id, enum group_file
 	}
 	if (owner)
 		lookup_pod_label(owner->spec, pod, sizeof(pod));
-	snprintf(
-		message, sizeof(message),
+	findings_update(
+		&controller->findings, FINDING_RUNTIME_CPUSET_CONTESTED,
+		"find out what writes the cpusets of containers, such as another agent, a "
+		"plugin of the runtime or the kubelet's CPU manager, and end one of the two",
 		"another program keeps writing %s of container %.63s of pod %.120s; the agent put it "
 		"back %u times, and now does so at longer intervals",
 		group_file_name(file), *row->name ? row->name : row->id, pod, nr_reverts);
-	findings_update(
-		&controller->findings, FINDING_RUNTIME_CPUSET_CONTESTED, message,
-		"find out what writes the cpusets of containers, such as another agent, a "
-		"plugin of the runtime or the kubelet's CPU manager, and end one of the two");
 }
 
 void ctl_runtime_verify(struct controller *controller)

@@ -315,49 +315,35 @@ static void fill_remedy(const struct strangers_known *known, const struct strang
 
 static void tell_unread(struct controller *controller, int error)
 {
-	char message[ROW_DETAIL_MAX];
-
-	if (!error) {
-		findings_clear(&controller->findings, FINDING_STRANGERS_UNKNOWN);
-		return;
-	}
-	if (error == -EFBIG) {
+	if (error == -EFBIG)
 		findings_put(
 			&controller->findings, FINDING_STRANGERS_UNKNOWN,
-			"strangers.json in runtimeDirectory is larger than 4 MiB, so it is not "
-			"read, and no stranger is moved",
 			"start the version that wrote it with 'strangers: off', which restores "
 			"the tasks that it names; or move the file away: they then keep the CPUs "
-			"they have");
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "cannot look for strangers on exclusive CPUs, so none is moved: %s",
-		 strerror(-error));
-	findings_put(&controller->findings, FINDING_STRANGERS_UNKNOWN, message,
-		     "see whether /proc, and strangers.json in runtimeDirectory, can be read");
+			"they have",
+			"strangers.json in runtimeDirectory is larger than 4 MiB, so it is not "
+			"read, and no stranger is moved");
+	else
+		findings_put_if(
+			&controller->findings, FINDING_STRANGERS_UNKNOWN, error,
+			"see whether /proc, and strangers.json in runtimeDirectory, can be read",
+			"cannot look for strangers on exclusive CPUs, so none is moved: %s",
+			strerror(-error));
 }
 
 static void tell_unsaved(struct controller *controller, const struct stranger_report *report)
 {
-	char message[ROW_DETAIL_MAX];
-
-	if (!report->error) {
-		findings_clear(&controller->findings, FINDING_STRANGERS_UNSAVED);
-		return;
-	}
-	snprintf(message, sizeof(message),
-		 "the original affinities of strangers cannot be saved, so none is moved: %s",
-		 strerror(-report->error));
-	findings_put(&controller->findings, FINDING_STRANGERS_UNSAVED, message,
-		     "check the space and the permissions of runtimeDirectory");
+	findings_put_if(
+		&controller->findings, FINDING_STRANGERS_UNSAVED, report->error,
+		"check the space and the permissions of runtimeDirectory",
+		"the original affinities of strangers cannot be saved, so none is moved: %s",
+		strerror(-report->error));
 }
 
 /* An opponent is named as long as its corrections are remembered, also while it is beaten. */
 static void tell_opponent(struct controller *controller, const struct stranger_report *report)
 {
 	const struct stranger_row *worst = NULL;
-	char message[ROW_DETAIL_MAX];
 
 	for (uint32_t i = 0; i < report->nr; i++)
 		if (report->rows[i].nr_reverts >= STRANGER_PATIENCE &&
@@ -367,15 +353,14 @@ static void tell_opponent(struct controller *controller, const struct stranger_r
 		findings_clear(&controller->findings, FINDING_STRANGERS_CONTENDED);
 		return;
 	}
-	snprintf(
-		message, sizeof(message),
+	findings_update(
+		&controller->findings, FINDING_STRANGERS_CONTENDED,
+		"find out what calls sched_setaffinity(2) for it: the task itself, or a program that "
+		"manages it",
 		"another process keeps giving exclusive CPUs to thread %d (%s) in cgroup %.120s; the "
 		"agent corrected it %u times, and now does so at longer intervals",
 		(int)worst->thread, worst->comm, worst->cgroup ? worst->cgroup : "unknown",
 		worst->nr_reverts);
-	findings_update(&controller->findings, FINDING_STRANGERS_CONTENDED, message,
-			"find out what calls sched_setaffinity(2) for it: the task itself, or a "
-			"program that manages it");
 }
 
 /* Those that nobody can move, and those whose cpuset is drift, are reported elsewhere. */
@@ -387,7 +372,7 @@ static bool is_told(const struct stranger_row *row)
 static void tell_strangers(struct controller *controller, const struct stranger_report *report)
 {
 	const struct stranger_row *first = NULL;
-	char message[ROW_DETAIL_MAX], remedy[ROW_DETAIL_MAX];
+	char remedy[ROW_DETAIL_MAX];
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < report->nr; i++) {
@@ -400,13 +385,12 @@ static void tell_strangers(struct controller *controller, const struct stranger_
 		findings_clear(&controller->findings, FINDING_STRANGERS_ON_EXCLUSIVE_CPUS);
 		return;
 	}
-	snprintf(message, sizeof(message),
-		 "%u task%s may run on exclusive CPUs without belonging there; the first is thread "
-		 "%d (%s), CPUs %.120s",
-		 nr, nr == 1 ? "" : "s", (int)first->thread, first->comm, first->exclusive);
 	fill_remedy(&controller->strangers, first, remedy, sizeof(remedy));
-	findings_update(&controller->findings, FINDING_STRANGERS_ON_EXCLUSIVE_CPUS, message,
-			remedy);
+	findings_update(
+		&controller->findings, FINDING_STRANGERS_ON_EXCLUSIVE_CPUS, remedy,
+		"%u task%s may run on exclusive CPUs without belonging there; the first is thread "
+		"%d (%s), CPUs %.120s",
+		nr, nr == 1 ? "" : "s", (int)first->thread, first->comm, first->exclusive);
 }
 
 static void record_moves(struct controller *controller, const struct stranger_report *report)

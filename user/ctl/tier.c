@@ -20,21 +20,16 @@
 static uint32_t count_remaining(struct controller *controller)
 {
 	const bool has_source = config_has_runtime(controller->options.config);
-	char message[ROW_DETAIL_MAX];
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; !has_source && i < ledger_nr_pods(controller->ledger); i++)
 		nr += ledger_pod_at(controller->ledger, i)->spec->is_of_runtime;
-	if (!nr) {
-		findings_clear(&controller->findings, FINDING_RUNTIME_PODS_REMAIN);
-		return 0;
-	}
-	snprintf(message, sizeof(message),
-		 "%u pod%s of the container runtime still hold%s CPUs, but neither sources.nri nor "
-		 "sources.kubepods is set, so the agent does not learn when they end",
-		 nr, nr == 1 ? "" : "s", nr == 1 ? "s" : "");
-	findings_put(&controller->findings, FINDING_RUNTIME_PODS_REMAIN, message,
-		     "set the source again until these pods are gone, or reboot the node");
+	findings_put_if(
+		&controller->findings, FINDING_RUNTIME_PODS_REMAIN, nr,
+		"set the source again until these pods are gone, or reboot the node",
+		"%u pod%s of the container runtime still hold%s CPUs, but neither sources.nri nor "
+		"sources.kubepods is set, so the agent does not learn when they end",
+		nr, nr == 1 ? "" : "s", nr == 1 ? "s" : "");
 	return nr;
 }
 
@@ -56,7 +51,7 @@ static bool wants_root_partition(struct controller *controller)
 {
 	const struct groups_port *groups = controller->ports.groups;
 	const struct config *config = controller->options.config;
-	char scope[GROUP_PATH_MAX] = "", message[ROW_DETAIL_MAX];
+	char scope[GROUP_PATH_MAX] = "";
 	uint32_t nr_tasks = 0;
 	const uint32_t nr_remaining = count_remaining(controller);
 	int r;
@@ -72,21 +67,21 @@ static bool wants_root_partition(struct controller *controller)
 	if (config_has_runtime(config) || nr_remaining) {
 		findings_put(
 			&controller->findings, FINDING_TIER1_NOT_IN_USE,
-			"the workload root is not a partition, because pods of the container runtime run "
-			"outside it; tasks of the host may run on CPUs of pods",
 			nr_remaining
 				? "see the finding runtime_pods_remain"
-				: "remove sources.nri and sources.kubepods if the node has no container runtime");
+				: "remove sources.nri and sources.kubepods if the node has no container runtime",
+			"the workload root is not a partition, because pods of the container runtime run "
+			"outside it; tasks of the host may run on CPUs of pods");
 		return false;
 	}
 	if (config->partitions == PARTITIONS_OFF ||
 	    config_host_tasks(config) != HOST_TASKS_RESERVED) {
 		findings_put(
 			&controller->findings, FINDING_TIER1_NOT_IN_USE,
-			"the workload root is not a partition, because the configuration does not ask for "
-			"one; user tasks of the host may run on CPUs of pods",
 			"set strict-cpu-reservation, hostTasks: reserved and partitions: "
-			"auto to keep them off");
+			"auto to keep them off",
+			"the workload root is not a partition, because the configuration does not ask for "
+			"one; user tasks of the host may run on CPUs of pods");
 		return false;
 	}
 	r = groups->outsiders(groups->self, &nr_tasks, scope, sizeof(scope));
@@ -100,19 +95,18 @@ static bool wants_root_partition(struct controller *controller)
 	if (r && config->host_tasks == HOST_TASKS_AUTO && was_left_member(controller)) {
 		findings_put(
 			&controller->findings, FINDING_TIER1_NOT_IN_USE,
+			"wait until the agent has asked again, which takes seconds",
 			"the agent does not know yet which tasks run outside the workload root, so it "
-			"does not make it a partition, which the earlier agent had not done either",
-			"wait until the agent has asked again, which takes seconds");
+			"does not make it a partition, which the earlier agent had not done either");
 		return false;
 	}
 	if (*scope && config->host_tasks == HOST_TASKS_AUTO) {
-		snprintf(
-			message, sizeof(message),
+		findings_put(
+			&controller->findings, FINDING_TIER1_NOT_IN_USE,
+			"set hostTasks: reserved to accept that, or stop what runs there",
 			"the workload root is not a partition, because it would push %.180s, which runs "
 			"outside it, onto the reserved CPUs",
 			scope);
-		findings_put(&controller->findings, FINDING_TIER1_NOT_IN_USE, message,
-			     "set hostTasks: reserved to accept that, or stop what runs there");
 		return false;
 	}
 	if (!r)
@@ -132,9 +126,9 @@ void ctl_choose_tier(struct controller *controller)
 	controller->layout.isolated = is_wanted && controller->layout.root_partition;
 	if (is_wanted && !controller->layout.isolated)
 		findings_put(&controller->findings, FINDING_TIER1I_NOT_IN_USE,
+			     "see the finding tier1_not_in_use",
 			     "exclusive CPUs are not isolated, because the workload root is not a "
-			     "partition",
-			     "see the finding tier1_not_in_use");
+			     "partition");
 	else if (!is_wanted)
 		findings_clear(&controller->findings, FINDING_TIER1I_NOT_IN_USE);
 }
@@ -188,9 +182,10 @@ static void check_root(struct controller *controller)
 			 "%s is not a valid root partition: cpuset.cpus.partition %s '%.120s'",
 			 controller->layout.root, r ? "cannot be read:" : "has",
 			 r ? strerror(-r) : status.partition);
-	findings_put(&controller->findings, FINDING_TIER1_NOT_HELD, message,
+	findings_put(&controller->findings, FINDING_TIER1_NOT_HELD,
 		     "remove overlapping cpuset.cpus of its siblings (AllowedCPUs= of units); "
-		     "until then host tasks may run on pods' CPUs");
+		     "until then host tasks may run on pods' CPUs",
+		     "%s", message);
 }
 
 static const char *gap_text(enum isolation_gap gap)
@@ -209,7 +204,7 @@ static const char *gap_text(enum isolation_gap gap)
 static void tell_gaps(struct controller *controller)
 {
 	const struct group *first = NULL;
-	char message[ROW_DETAIL_MAX], others[32] = "";
+	char others[32] = "";
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < controller->desired.nr_groups; i++) {
@@ -224,14 +219,13 @@ static void tell_gaps(struct controller *controller)
 	}
 	if (nr > 1)
 		snprintf(others, sizeof(others), " (and %u more)", nr - 1);
-	snprintf(message, sizeof(message), "the CPUs of %.180s%s are not isolated: %s", first->path,
-		 others, gap_text(first->gap));
-	findings_put(
-		&controller->findings, FINDING_TIER1I_NOT_IN_USE, message,
-		first->gap == ISOLATION_GAP_OFFLINE
-			? "bring the CPUs online"
-			: "give each container of the pod whole CPUs, or the pod resources of "
-			  "its own (pod scope); the kernel isolates no CPUs that others share");
+	findings_put(&controller->findings, FINDING_TIER1I_NOT_IN_USE,
+		     first->gap == ISOLATION_GAP_OFFLINE
+			     ? "bring the CPUs online"
+			     : "give each container of the pod whole CPUs, or the pod resources of "
+			       "its own (pod scope); the kernel isolates no CPUs that others share",
+		     "the CPUs of %.180s%s are not isolated: %s", first->path, others,
+		     gap_text(first->gap));
 }
 
 static int by_path(const void *left, const void *right)
@@ -281,9 +275,10 @@ static void tell_not_isolated(struct controller *controller, const struct group 
 			 first->path, others, state ? "has '" : "is missing", state ? state : "",
 			 state ? "'" : "");
 	findings_put(
-		&controller->findings, FINDING_TIER1I_NOT_HELD, message,
+		&controller->findings, FINDING_TIER1I_NOT_HELD,
 		"remove the overlapping cpuset.cpus; the agent tries again, and until then the "
-		"kernel balances load and runs unbound work on these CPUs");
+		"kernel balances load and runs unbound work on these CPUs",
+		"%s", message);
 }
 
 static void check_isolated(struct controller *controller)

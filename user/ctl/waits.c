@@ -285,7 +285,7 @@ void ctl_tell_waits(struct controller *controller)
 	}
 	ctl_wait_sentence(controller, &waiting, message, sizeof(message));
 	/* The duration in the message changes each second, so the wait is logged only once. */
-	findings_update(&controller->findings, FINDING_OPERATION_WAITING, message,
-			remedy_for(&waiting));
+	findings_update(&controller->findings, FINDING_OPERATION_WAITING, remedy_for(&waiting),
+			"%s", message);
 	controller->waits.has_told = true;
 }
