@@ -178,6 +178,19 @@ static void a_begun_job_is_handed_over_at_once_if_it_is_fast(void **state)
 	assert_int_equal(worker_pool_free(pool), 0);
 }
 
+/* The sanitizers see that nothing leaks. */
+static void a_job_that_owns_nothing_needs_no_release(void **state)
+{
+	struct worker_pool *pool = make_pool(2, LONG_NS);
+	struct held_job *job = make_job('a', false, 0);
+
+	job->job.release = NULL;
+	assert_int_equal(worker_begin(pool, "k", &job->job), 0);
+	assert_string_equal(completed_text, "a");
+	assert_int_equal(nr_released, 0);
+	assert_int_equal(worker_pool_free(pool), 0);
+}
+
 static void a_begun_job_that_is_late_refuses_the_next_one(void **state)
 {
 	struct worker_pool *pool = make_pool(2, 1);
@@ -454,6 +467,7 @@ int main(void)
 		cmocka_unit_test_setup(job_cannot_return_einprogress, set_up),
 		cmocka_unit_test_setup(without_a_pool_a_job_just_runs, set_up),
 		cmocka_unit_test_setup(a_begun_job_is_handed_over_at_once_if_it_is_fast, set_up),
+		cmocka_unit_test_setup(a_job_that_owns_nothing_needs_no_release, set_up),
 		cmocka_unit_test_setup(a_begun_job_that_is_late_refuses_the_next_one, set_up),
 		cmocka_unit_test_setup(late_job_is_reported_later, set_up),
 		cmocka_unit_test_setup(late_job_can_be_awaited, set_up),

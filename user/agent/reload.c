@@ -75,11 +75,6 @@ static int run_reading(struct worker_job *job)
 	return settings_load(&reading->agent->options, &reading->config);
 }
 
-static void release_reading(struct worker_job *job)
-{
-	free(job);
-}
-
 static void begin_reading(struct agent *agent);
 
 /* What was read may be older than a signal that came meanwhile, so it is read once more. */
@@ -106,8 +101,7 @@ static void begin_reading(struct agent *agent)
 		return;
 	}
 	reading->agent = agent;
-	reading->job = (struct worker_job){
-		.run = run_reading, .completed = reading_ended, .release = release_reading};
+	reading->job = (struct worker_job){.run = run_reading, .completed = reading_ended};
 	r = worker_run(agent->pool, READ_KEY, &reading->job);
 	if (r == -EINPROGRESS) {
 		log_warn(0, "reload: the configuration is not read yet; the old one stays in force "

@@ -290,11 +290,6 @@ void noise_counter_listen(struct noise_counter *counter, sd_event *event,
 
 /* --- what is attached follows what is wanted ------------------------------------------------------ */
 
-static void release(struct worker_job *job)
-{
-	free(job);
-}
-
 static void job_ended(struct worker_job *base, int result)
 {
 	struct noise_counter *counter = ((struct noise_job *)base)->counter;
@@ -315,7 +310,7 @@ static void begin_job(struct noise_counter *counter, int (*run)(struct worker_jo
 		counter->state = counter->skeleton ? NOISE_COUNTING : NOISE_FAILED;
 		return;
 	}
-	job->job = (struct worker_job){.run = run, .completed = job_ended, .release = release};
+	job->job = (struct worker_job){.run = run, .completed = job_ended};
 	job->counter = counter;
 	/* Never refused: while a job runs, the state is NOISE_LOADING or NOISE_ENDING. */
 	(void)worker_begin(counter->pool, NOISE_KEY, &job->job);

@@ -113,11 +113,6 @@ static void pass_ended(struct worker_job *base, int result)
 				      pass->cells);
 }
 
-static void release(struct worker_job *job)
-{
-	free(job);
-}
-
 static int by_id(const void *left, const void *right)
 {
 	const struct pressure_row *a = left, *b = right;
@@ -145,8 +140,7 @@ static struct pressure_pass *make_pass(struct pressure_reader *reader,
 
 	if (!pass)
 		return NULL;
-	pass->job =
-		(struct worker_job){.run = run_pass, .completed = pass_ended, .release = release};
+	pass->job = (struct worker_job){.run = run_pass, .completed = pass_ended};
 	pass->reader = reader;
 	pass->nr = nr_rows;
 	pass->nr_cells = nr_cells;
@@ -164,12 +158,9 @@ static struct pressure_pass *make_pass(struct pressure_reader *reader,
 static int sample(void *self, const struct pressure_wanted *wanted)
 {
 	struct pressure_reader *reader = self;
-	struct pressure_pass *pass;
+	struct pressure_pass *pass = make_pass(reader, wanted);
 
-	pass = make_pass(reader, wanted);
-	if (!pass)
-		return -ENOMEM;
-	return worker_begin(reader->pool, PRESSURE_KEY, &pass->job);
+	return pass ? worker_begin(reader->pool, PRESSURE_KEY, &pass->job) : -ENOMEM;
 }
 
 static void waits_in(void *self, char *ret_text, size_t size)

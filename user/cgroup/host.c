@@ -533,11 +533,6 @@ static void pass_ended(struct worker_job *base, int result)
 		job->host->sink->passed(job->host->sink->self, result, &job->report);
 }
 
-static void release(struct worker_job *base)
-{
-	free(base);
-}
-
 static int begin_pass(void *self, const struct host_request *request)
 {
 	struct host *host = self;
@@ -545,8 +540,7 @@ static int begin_pass(void *self, const struct host_request *request)
 
 	if (!job)
 		return -ENOMEM;
-	job->job =
-		(struct worker_job){.run = run_pass, .completed = pass_ended, .release = release};
+	job->job = (struct worker_job){.run = run_pass, .completed = pass_ended};
 	job->host = host;
 	job->request = *request;
 	return worker_begin(host->pool, HOST_KEY, &job->job);

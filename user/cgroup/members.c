@@ -301,11 +301,6 @@ static void move_ended(struct worker_job *base, int result)
 		sink->ended(sink->self, &job->move);
 }
 
-static void release(struct worker_job *base)
-{
-	free(base);
-}
-
 static void key_of(const struct member_move *move, char ret_key[GROUP_PATH_MAX])
 {
 	const char *path = *move->home ? move->home : move->inside;
@@ -321,8 +316,7 @@ static int begin_move(void *self, const struct member_move *move)
 
 	if (!job)
 		return -ENOMEM;
-	job->job =
-		(struct worker_job){.run = run_move, .completed = move_ended, .release = release};
+	job->job = (struct worker_job){.run = run_move, .completed = move_ended};
 	job->mover = mover;
 	job->move = *move;
 	key_of(move, key);

@@ -87,11 +87,6 @@ static void save_ended(struct worker_job *job, int result)
 		sink->saved(sink->self, result);
 }
 
-static void release_save(struct worker_job *job)
-{
-	free(job);
-}
-
 static int save(void *self, const char *data, size_t len)
 {
 	struct save_job *job cleanup_free = NULL;
@@ -104,7 +99,7 @@ static int save(void *self, const char *data, size_t len)
 	if (!job)
 		return -ENOMEM;
 	*job = (struct save_job){
-		.job = {.run = run_save, .completed = save_ended, .release = release_save},
+		.job = {.run = run_save, .completed = save_ended},
 		.store = store,
 		.dir_fd = store->dir_fd,
 		.len = len,

@@ -50,6 +50,14 @@ static void free_pool(struct worker_pool *pool)
 	free(pool);
 }
 
+static void release(struct worker_job *job)
+{
+	if (job->release)
+		job->release(job);
+	else
+		free(job);
+}
+
 /* --- the list ------------------------------------------------------------------------------------ */
 
 static void append(struct worker_pool *pool, struct worker_job *job)
@@ -113,7 +121,7 @@ static void *work(void *data)
 		if (pool->is_closed) {
 			/* The owner is gone, so nobody can be notified. */
 			take_out(pool, job);
-			job->release(job);
+			release(job);
 			pthread_cond_signal(&pool->ended);
 		} else if (job->is_left) {
 			(void)eventfd_write(pool->event_fd, 1);
@@ -253,7 +261,7 @@ unsigned int worker_pool_free(struct worker_pool *pool)
 		struct worker_job *job = dropped;
 
 		dropped = job->next;
-		job->release(job);
+		release(job);
 	}
 	if (is_last)
 		free_pool(pool);
@@ -330,7 +338,7 @@ void worker_pool_dispatch(struct worker_pool *pool)
 	(void)eventfd_read(pool->event_fd, &ended);
 	while ((job = take_ended(pool))) {
 		job->completed(job, job->result);
-		job->release(job);
+		release(job);
 	}
 }
 
@@ -359,14 +367,14 @@ int worker_begin(struct worker_pool *pool, const char *key, struct worker_job *j
 	int r;
 
 	if (worker_is_busy(pool, key)) {
-		job->release(job);
+		release(job);
 		return -EBUSY;
 	}
 	r = worker_run(pool, key, job);
 	if (r == -EINPROGRESS)
 		return 0;
 	job->completed(job, r);
-	job->release(job);
+	release(job);
 	return 0;
 }
 

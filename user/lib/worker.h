@@ -38,7 +38,10 @@ struct worker_job {
 	int (*run)(struct worker_job *job);
 	/* Called on the loop's thread if worker_run returned -EINPROGRESS. */
 	void (*completed)(struct worker_job *job, int result);
-	/* Frees the job; called when the pool no longer needs a job that it owns. */
+	/*
+	 * Frees the job; called when the pool no longer needs a job that it owns. NULL = free(3), for
+	 * a job that owns nothing else.
+	 */
 	void (*release)(struct worker_job *job);
 
 	/* Private to the pool. */
