@@ -50,14 +50,6 @@ void host_table_drop(struct host_table *table, struct host_entry *entry)
 
 /* --- the file ------------------------------------------------------------------------------------ */
 
-static void emit_cpus(struct emitter *emitter, const char *key, const struct cpuset *cpus)
-{
-	char list[CPUSET_TEXT_MAX];
-
-	cpuset_format(cpus, list, sizeof(list));
-	emit_text(emitter, key, list);
-}
-
 void host_saved_encode(const struct host_table *table, const char *boot_id, struct text *out)
 {
 	struct emitter emitter;
@@ -68,9 +60,9 @@ void host_saved_encode(const struct host_table *table, const char *boot_id, stru
 
 		emit_map(&emitter, NULL);
 		emit_text(&emitter, "group", entry->group);
-		emit_cpus(&emitter, "written", &entry->written);
+		emit_cpuset(&emitter, "written", &entry->written);
 		if (!cpuset_is_empty(&entry->before))
-			emit_cpus(&emitter, "before", &entry->before);
+			emit_cpuset(&emitter, "before", &entry->before);
 		emit_close(&emitter);
 	}
 	boot_file_end(&emitter);

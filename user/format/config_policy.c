@@ -45,14 +45,7 @@ static int read_reserved_cpus(struct config_reader *reader, const struct yaml_va
 static void emit_reserved_cpus(struct emitter *emitter, const struct config *config,
 			       const struct key *key)
 {
-	char *list cleanup_free = malloc(CPUSET_TEXT_MAX);
-
-	if (!list) {
-		emitter->out->error = -ENOMEM;
-		return;
-	}
-	cpuset_format(&config->policy.reserved_list, list, CPUSET_TEXT_MAX);
-	emit_text(emitter, key->name, list);
+	emit_cpuset(emitter, key->name, &config->policy.reserved_list);
 }
 
 const struct key_type config_reserved_cpus = {read_reserved_cpus, emit_reserved_cpus};

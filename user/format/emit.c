@@ -190,6 +190,14 @@ void emit_bool(struct emitter *emitter, const char *key, bool value)
 	text_append(emitter->out, value ? "true" : "false");
 }
 
+void emit_cpuset(struct emitter *emitter, const char *key, const struct cpuset *set)
+{
+	char list[CPUSET_TEXT_MAX];
+
+	cpuset_format(set, list, sizeof(list));
+	emit_text(emitter, key, list);
+}
+
 void emit_row(struct emitter *emitter, const char *key, const uint64_t *values, size_t nr_values)
 {
 	begin_value(emitter, key);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/cpuset.h"
 #include "lib/text.h"
 
 enum emit_style { EMIT_YAML, EMIT_JSON, EMIT_JSON_PRETTY };
@@ -39,6 +40,8 @@ void emit_close(struct emitter *emitter);
 void emit_text(struct emitter *emitter, const char *key, const char *value);
 void emit_number(struct emitter *emitter, const char *key, int64_t value);
 void emit_bool(struct emitter *emitter, const char *key, bool value);
+/* The ids as a list in the kernel's format, quoted; "" = none. */
+void emit_cpuset(struct emitter *emitter, const char *key, const struct cpuset *set);
 /* A list of numbers on one line, in every style: a row of a table. */
 void emit_row(struct emitter *emitter, const char *key, const uint64_t *values, size_t nr_values);
 

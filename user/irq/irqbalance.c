@@ -92,7 +92,6 @@ static int save_told(const struct irq_context *context)
 	const struct irqbalance_told *told = context->told;
 	struct text text cleanup_text = {0};
 	struct emitter emitter;
-	char list[CPUSET_TEXT_MAX];
 
 	if (context->state_fd < 0)
 		return -EROFS;
@@ -101,8 +100,7 @@ static int save_told(const struct irq_context *context)
 		emit_map(&emitter, NULL);
 		emit_number(&emitter, "pid", (uint64_t)told->pid);
 		emit_number(&emitter, "start", told->start_ticks);
-		cpuset_format(&told->original, list, sizeof(list));
-		emit_text(&emitter, "original", list);
+		emit_cpuset(&emitter, "original", &told->original);
 		emit_close(&emitter);
 	}
 	boot_file_end(&emitter);

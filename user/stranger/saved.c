@@ -54,14 +54,6 @@ static int by_sets(const void *left, const void *right)
 	return (a->row[0] > b->row[0]) - (a->row[0] < b->row[0]);
 }
 
-static void emit_set(struct emitter *emitter, const char *key, const struct cpuset *set)
-{
-	char list[CPUSET_TEXT_MAX];
-
-	cpuset_format(set, list, sizeof(list));
-	emit_text(emitter, key, list);
-}
-
 static void emit_rows(struct emitter *emitter, const struct saved *rows, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -74,8 +66,8 @@ static void emit_rows(struct emitter *emitter, const struct saved *rows, uint32_
 		}
 		if (begins) {
 			emit_map(emitter, NULL);
-			emit_set(emitter, "original", rows[i].original);
-			emit_set(emitter, "written", rows[i].written);
+			emit_cpuset(emitter, "original", rows[i].original);
+			emit_cpuset(emitter, "written", rows[i].written);
 			emit_list(emitter, "tasks");
 		}
 		emit_row(emitter, NULL, rows[i].row, ARRAY_SIZE(rows[i].row));
