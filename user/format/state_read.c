@@ -16,9 +16,17 @@
 
 struct state_reader {
 	struct format_error *error;
+	int err; /* the first failure; nothing is read after it */
 	const struct topology *topology;
 	struct state *state;
 	struct cpuset nodes; /* memory node ids when it was written */
+};
+
+/* A mapping of the file, with its name for sentences. */
+struct state_place {
+	struct state_reader *reader;
+	const struct yaml_value *map;
+	const char *field;
 };
 
 static void pod_fini(struct state_pod *pod)
@@ -40,93 +48,95 @@ void state_free(struct state *state)
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-/* The member `key`, or an error that it is missing. */
-static int want(const struct state_reader *reader, const struct yaml_value *map, const char *field,
-		const char *key, const struct yaml_value **ret_value)
+/* The member `key` and its name; NULL = it is missing, or something failed before. */
+static const struct yaml_value *want(const struct state_place *place, const char *key,
+				     char ret_field[FORMAT_FIELD_MAX])
 {
-	char child_field[FORMAT_FIELD_MAX];
+	struct state_reader *reader = place->reader;
+	const struct yaml_value *value = reader->err ? NULL : yaml_get(place->map, key);
 
-	*ret_value = yaml_get(map, key);
-	if (*ret_value)
-		return 0;
-	return yaml_refuse(map, format_member(child_field, field, key), reader->error,
-			   "this field is missing");
+	format_member(ret_field, place->field, key);
+	if (!value && !reader->err)
+		reader->err =
+			yaml_refuse(place->map, ret_field, reader->error, "this field is missing");
+	return value;
 }
 
-static int want_text(const struct state_reader *reader, const struct yaml_value *map,
-		     const char *field, const char *key, char *ret_text, size_t size)
+static void want_text(const struct state_place *place, const char *key, char *ret_text, size_t size)
 {
-	const struct yaml_value *value;
-	char child_field[FORMAT_FIELD_MAX];
-	int err = want(reader, map, field, key, &value);
+	char field[FORMAT_FIELD_MAX];
+	const struct yaml_value *value = want(place, key, field);
 
-	return err ? err
-		   : yaml_read_text(value, format_member(child_field, field, key), reader->error,
-				    ret_text, size);
+	if (value)
+		place->reader->err =
+			yaml_read_text(value, field, place->reader->error, ret_text, size);
 }
 
-static int want_set(const struct state_reader *reader, const struct yaml_value *map,
-		    const char *field, const char *key, struct cpuset *ret_set)
+static void want_set(const struct state_place *place, const char *key, struct cpuset *ret_set)
 {
-	const struct yaml_value *value;
-	char child_field[FORMAT_FIELD_MAX], shown[FORMAT_SHOW_MAX];
-	int err = want(reader, map, field, key, &value);
+	char field[FORMAT_FIELD_MAX], shown[FORMAT_SHOW_MAX];
+	const struct yaml_value *value = want(place, key, field);
 
-	if (err)
-		return err;
-	format_member(child_field, field, key);
-	if (value->kind == YAML_TEXT && cpuset_parse(value->text, value->len, ret_set) == 0)
-		return 0;
-	return yaml_refuse(value, child_field, reader->error, "'%s' is not a list of ids",
-			   value->kind == YAML_TEXT
-				   ? format_show(value->text, value->len, shown, sizeof(shown))
-				   : yaml_kind_name(value->kind));
+	if (!value || (value->kind == YAML_TEXT && !cpuset_parse(value->text, value->len, ret_set)))
+		return;
+	place->reader->err =
+		yaml_refuse(value, field, place->reader->error, "'%s' is not a list of ids",
+			    value->kind == YAML_TEXT
+				    ? format_show(value->text, value->len, shown, sizeof(shown))
+				    : yaml_kind_name(value->kind));
 }
 
-static int want_word(const struct state_reader *reader, const struct yaml_value *map,
-		     const char *field, const char *key, const char *const *words,
-		     unsigned int nr_words, unsigned int *ret_word)
+/* Its number; 0 after a failure. */
+static unsigned int want_word(const struct state_place *place, const char *key,
+			      const char *const *words, unsigned int nr_words)
 {
-	const struct yaml_value *value;
-	char child_field[FORMAT_FIELD_MAX];
-	int err = want(reader, map, field, key, &value);
+	char field[FORMAT_FIELD_MAX];
+	const struct yaml_value *value = want(place, key, field);
+	unsigned int word = 0;
 
-	return err ? err
-		   : yaml_read_word(value, format_member(child_field, field, key), reader->error,
-				    words, nr_words, ret_word);
+	if (value)
+		place->reader->err =
+			yaml_read_word(value, field, place->reader->error, words, nr_words, &word);
+	return word;
 }
 
-static int want_resources(const struct state_reader *reader, const struct yaml_value *map,
-			  const char *field, const char *key, struct resources *ret_resources)
+static void want_resources(const struct state_place *place, const char *key,
+			   struct resources *ret_resources)
 {
-	struct resources resources = RESOURCES_UNSET;
-	const struct yaml_value *value;
-	char child_field[FORMAT_FIELD_MAX];
-	int err = want(reader, map, field, key, &value);
+	char field[FORMAT_FIELD_MAX];
+	const struct yaml_value *value = want(place, key, field);
 
-	if (!err)
-		err = resources_read_list(value, format_member(child_field, field, key), NULL,
-					  reader->error, &resources);
-	if (!err)
-		*ret_resources = resources;
-	return err;
+	*ret_resources = RESOURCES_UNSET;
+	if (value)
+		place->reader->err = resources_read_list(value, field, NULL, place->reader->error,
+							 ret_resources);
 }
 
 /* Letters, digits, "-" and ".": what the sources let through, and no path. */
-static int want_name(const struct state_reader *reader, const struct yaml_value *map,
-		     const char *field, const char *key, char *ret_name, size_t size)
+static void want_name(const struct state_place *place, const char *key, char *ret_name, size_t size)
 {
-	char child_field[FORMAT_FIELD_MAX];
-	int err = want_text(reader, map, field, key, ret_name, size);
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+	struct state_reader *reader = place->reader;
+	char field[FORMAT_FIELD_MAX];
 
-	if (err)
-		return err;
-	if (*ret_name && *ret_name != '.' && *ret_name != '-' &&
-	    strspn(ret_name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") ==
-		    strlen(ret_name))
-		return 0;
-	return yaml_refuse(map, format_member(child_field, field, key), reader->error,
-			   "invalid name");
+	want_text(place, key, ret_name, size);
+	if (!reader->err && (!*ret_name || *ret_name == '.' || *ret_name == '-' ||
+			     ret_name[strspn(ret_name, allowed)]))
+		reader->err = yaml_refuse(place->map, format_member(field, place->field, key),
+					  reader->error, "invalid name");
+}
+
+/* NULL = something failed. */
+static const struct yaml_value *want_list(const struct state_place *place, const char *key,
+					  char ret_field[FORMAT_FIELD_MAX])
+{
+	struct state_reader *reader = place->reader;
+	const struct yaml_value *value = want(place, key, ret_field);
+
+	if (value)
+		reader->err = yaml_read_list(value, ret_field, reader->error);
+	return reader->err ? NULL : value;
 }
 
 /* --- containers ------------------------------------------------------------------------------- */
@@ -175,299 +185,245 @@ static void translate_mems(const struct state_reader *reader, const struct cpuse
 }
 
 /* Written only for what was resized; `cpus` are those that it is a part of. */
-static int read_baseline(const struct state_reader *reader, const struct yaml_value *map,
-			 const char *field, const char *key, const struct cpuset *cpus,
-			 struct cpuset *ret_baseline)
+static void read_baseline(const struct state_place *place, const char *key,
+			  const struct cpuset *cpus, struct cpuset *ret_baseline)
 {
-	int err;
+	struct state_reader *reader = place->reader;
 
-	if (!yaml_get(map, key))
-		return 0;
-	err = want_set(reader, map, field, key, ret_baseline);
-	if (err || cpuset_is_subset(ret_baseline, cpus))
-		return err;
-	return yaml_refuse(map, field, reader->error, "%s is not a part of the CPUs", key);
+	if (!yaml_get(place->map, key))
+		return;
+	want_set(place, key, ret_baseline);
+	if (!reader->err && !cpuset_is_subset(ret_baseline, cpus))
+		reader->err = yaml_refuse(place->map, place->field, reader->error,
+					  "%s is not a part of the CPUs", key);
 }
 
-static int read_grant(struct state_reader *reader, const struct yaml_value *map, const char *field,
-		      struct state_pod *pod, struct grant *grant)
+static void read_grant(const struct state_place *place, struct state_pod *pod, struct grant *grant)
 {
 	const char *const words[] = {isolation_name(ISOLATION_HOST), isolation_name(ISOLATION_POD),
 				     isolation_name(ISOLATION_CONTAINER)};
+	struct state_reader *reader = place->reader;
 	struct cpuset mems = CPUSET_EMPTY;
-	unsigned int word;
-	int err = want_word(reader, map, field, "isolation", words, ARRAY_SIZE(words), &word);
 
 	_Static_assert(ISOLATION_NR == 3, "a word for each isolation");
-	if (!err)
-		err = want_set(reader, map, field, "cpus", ledger_pod_edit(&pod->pod, grant->cpus));
-	if (!err)
-		err = read_baseline(reader, map, field, "baseline", grant->cpus,
-				    ledger_pod_edit(&pod->pod, grant->baseline));
-	if (!err)
-		err = want_set(reader, map, field, "mems", &mems);
-	if (err)
-		return err;
-	grant->isolation = word;
+	grant->isolation = want_word(place, "isolation", words, ARRAY_SIZE(words));
+	want_set(place, "cpus", ledger_pod_edit(&pod->pod, grant->cpus));
+	read_baseline(place, "baseline", grant->cpus, ledger_pod_edit(&pod->pod, grant->baseline));
+	want_set(place, "mems", &mems);
+	if (reader->err)
+		return;
 	if ((grant->isolation == ISOLATION_HOST) != cpuset_is_empty(grant->cpus))
-		return yaml_refuse(map, field, reader->error,
-				   "isolation '%s' contradicts the CPU list", words[word]);
-	if (!cpuset_is_subset(&mems, &reader->nodes))
-		return yaml_refuse(map, field, reader->error,
-				   "mems names a NUMA node that the file does not list");
-	translate_mems(reader, &mems, pod, &grant->mems);
-	return 0;
+		reader->err = yaml_refuse(place->map, place->field, reader->error,
+					  "isolation '%s' contradicts the CPU list",
+					  words[grant->isolation]);
+	else if (!cpuset_is_subset(&mems, &reader->nodes))
+		reader->err = yaml_refuse(place->map, place->field, reader->error,
+					  "mems names a NUMA node that the file does not list");
+	else
+		translate_mems(reader, &mems, pod, &grant->mems);
 }
 
-static int read_container(struct state_reader *reader, const struct yaml_value *map,
-			  const char *field, struct state_pod *pod,
-			  struct container_spec *container, struct grant *grant)
+static void read_container(const struct state_place *place, struct state_pod *pod,
+			   struct container_spec *container, struct grant *grant)
 {
 	const char *const words[] = {container_kind_name(CONTAINER_INIT),
 				     container_kind_name(CONTAINER_SIDECAR),
 				     container_kind_name(CONTAINER_APP)};
-	unsigned int word;
-	int err = want_name(reader, map, field, "name", container->name, sizeof(container->name));
 
 	_Static_assert(CONTAINER_KIND_NR == 3, "a word for each kind");
-	if (!err)
-		err = want_word(reader, map, field, "kind", words, ARRAY_SIZE(words), &word);
-	if (!err)
-		err = want_resources(reader, map, field, "requests", &container->request);
-	if (!err)
-		err = want_resources(reader, map, field, "limits", &container->limit);
-	if (!err)
-		err = read_grant(reader, map, field, pod, grant);
-	if (err)
-		return err;
-	container->kind = word;
-	grant->kind = word;
+	want_name(place, "name", container->name, sizeof(container->name));
+	container->kind = grant->kind = want_word(place, "kind", words, ARRAY_SIZE(words));
+	want_resources(place, "requests", &container->request);
+	want_resources(place, "limits", &container->limit);
+	read_grant(place, pod, grant);
 	memcpy(grant->container, container->name, sizeof(grant->container));
-	return 0;
 }
 
-static int check_unique(const struct state_reader *reader, const struct yaml_value *list,
-			const char *field, const struct pod_spec *spec)
+static int check_unique(const struct state_place *place, const struct pod_spec *spec)
 {
 	for (uint32_t i = 0; i < spec->nr_containers; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (strcmp(spec->containers[i].name, spec->containers[j].name) == 0)
-				return yaml_refuse(list, field, reader->error,
+				return yaml_refuse(place->map, place->field, place->reader->error,
 						   "two containers are named '%s'",
 						   spec->containers[i].name);
 	return 0;
 }
 
-static int read_containers(struct state_reader *reader, const struct yaml_value *map,
-			   const char *field, struct state_pod *pod)
+static int allocate(struct ledger_pod *pod, uint32_t nr)
 {
-	struct pod_spec *spec = pod->pod.spec;
-	const struct yaml_value *list;
-	char list_field[FORMAT_FIELD_MAX], child_field[FORMAT_FIELD_MAX];
-	uint32_t nr = 0;
-	int err = want(reader, map, field, "containers", &list);
+	pod->spec->containers = calloc(nr, sizeof(*pod->spec->containers));
+	pod->grants = calloc(nr, sizeof(*pod->grants));
+	if (!pod->spec->containers || !pod->grants)
+		return -ENOMEM;
+	pod->nr_grants = nr;
+	return ledger_pod_own_sets(pod);
+}
 
-	format_member(list_field, field, "containers");
-	if (!err)
-		err = yaml_read_list(list, list_field, reader->error);
-	if (err)
-		return err;
-	if (list->nr_children == 0 || list->nr_children > POD_MAX_CONTAINERS)
-		return yaml_refuse(list, list_field, reader->error,
-				   "%u containers; a pod has 1 to %d", list->nr_children,
-				   POD_MAX_CONTAINERS);
-	spec->containers = calloc(list->nr_children, sizeof(*spec->containers));
-	pod->pod.grants = calloc(list->nr_children, sizeof(*pod->pod.grants));
-	if (!spec->containers || !pod->pod.grants)
-		return -ENOMEM;
-	pod->pod.nr_grants = list->nr_children;
-	if (ledger_pod_own_sets(&pod->pod))
-		return -ENOMEM;
-	yaml_for_each(child, list)
+static void read_containers(const struct state_place *pod_place, struct state_pod *pod)
+{
+	char list_field[FORMAT_FIELD_MAX], field[FORMAT_FIELD_MAX];
+	struct state_reader *reader = pod_place->reader;
+	const struct state_place list = {reader, want_list(pod_place, "containers", list_field),
+					 list_field};
+	struct pod_spec *spec = pod->pod.spec;
+
+	if (reader->err)
+		return;
+	if (list.map->nr_children == 0 || list.map->nr_children > POD_MAX_CONTAINERS)
+		reader->err = yaml_refuse(list.map, list_field, reader->error,
+					  "%u containers; a pod has 1 to %d", list.map->nr_children,
+					  POD_MAX_CONTAINERS);
+	else
+		reader->err = allocate(&pod->pod, list.map->nr_children);
+	yaml_for_each(child, list.map)
 	{
-		format_field(child_field, "%s[%u]", list_field, nr);
-		err = read_container(reader, child, child_field, pod, &spec->containers[nr],
-				     &pod->pod.grants[nr]);
-		if (err)
-			return err;
-		nr++;
+		const struct state_place place = {reader, child, field};
+		const uint32_t at = spec->nr_containers;
+
+		if (reader->err)
+			return;
+		format_field(field, "%s[%u]", list_field, at);
+		read_container(&place, pod, &spec->containers[at], &pod->pod.grants[at]);
+		spec->nr_containers++;
 	}
-	spec->nr_containers = nr;
-	return check_unique(reader, list, list_field, spec);
+	if (!reader->err)
+		reader->err = check_unique(&list, spec);
 }
 
 /* --- pods ------------------------------------------------------------------------------------- */
 
-static int read_names(const struct state_reader *reader, const struct yaml_value *map,
-		      const char *field, struct state_pod *pod)
+static void read_names(const struct state_place *place, struct ledger_pod *pod)
 {
 	const char *const words[] = {pod_state_name(POD_RUNNING), pod_state_name(POD_ENDING)};
-	struct pod_spec *spec = pod->pod.spec;
-	char detail[3 * sizeof(pod->pod.detail)];
-	unsigned int word;
-	int err = want_name(reader, map, field, "uid", spec->uid, sizeof(spec->uid));
+	struct pod_spec *spec = pod->spec;
+	char detail[3 * sizeof(pod->detail)] = "";
 
 	_Static_assert(POD_STATE_NR == 2, "a word for each state");
-	if (!err)
-		err = want_name(reader, map, field, "namespace", spec->namespace,
-				sizeof(spec->namespace));
-	if (!err)
-		err = want_name(reader, map, field, "name", spec->name, sizeof(spec->name));
-	if (!err)
-		err = want_word(reader, map, field, "state", words, ARRAY_SIZE(words), &word);
-	if (!err)
-		err = want_text(reader, map, field, "detail", detail, sizeof(detail));
-	if (err)
-		return err;
-	pod->pod.state = word;
+	want_name(place, "uid", spec->uid, sizeof(spec->uid));
+	want_name(place, "namespace", spec->namespace, sizeof(spec->namespace));
+	want_name(place, "name", spec->name, sizeof(spec->name));
+	pod->state = want_word(place, "state", words, ARRAY_SIZE(words));
+	want_text(place, "detail", detail, sizeof(detail));
 	/* A byte that was no UTF-8 came back as three; what is told of a pod may be cut. */
-	snprintf(pod->pod.detail, sizeof(pod->pod.detail), "%.*s", (int)sizeof(pod->pod.detail) - 1,
-		 detail);
-	return 0;
+	snprintf(pod->detail, sizeof(pod->detail), "%.*s", (int)sizeof(pod->detail) - 1, detail);
 }
 
 /* Only a runtime's pod has a class in the file. */
-static int read_class(const struct state_reader *reader, const struct yaml_value *map,
-		      const char *field, struct pod_spec *spec)
+static void read_class(const struct state_place *place, struct pod_spec *spec)
 {
 	const char *words[QOS_NR];
-	unsigned int word;
-	int err;
 
-	if (!yaml_get(map, "runtime_class"))
-		return 0;
+	if (!yaml_get(place->map, "runtime_class"))
+		return;
 	for (enum qos_class qos = 0; qos < QOS_NR; qos++)
 		words[qos] = qos_class_name(qos);
-	err = want_word(reader, map, field, "runtime_class", words, QOS_NR, &word);
-	if (err)
-		return err;
 	spec->is_of_runtime = true;
-	spec->stated_qos = word;
-	return 0;
+	spec->stated_qos = want_word(place, "runtime_class", words, QOS_NR);
 }
 
-static int read_totals(const struct state_reader *reader, const struct yaml_value *map,
-		       const char *field, struct state_pod *pod)
+static void read_totals(const struct state_place *place, struct pod_spec *spec)
 {
-	const struct yaml_value *resources = yaml_get(map, "resources");
-	struct pod_spec *spec = pod->pod.spec;
-	char child_field[FORMAT_FIELD_MAX];
-	int err = want_resources(reader, map, field, "overhead", &spec->overhead);
-
-	spec->request = RESOURCES_UNSET;
-	spec->limit = RESOURCES_UNSET;
-	if (err || !resources)
-		return err;
-	spec->has_pod_resources = true;
-	format_member(child_field, field, "resources");
-	err = want_resources(reader, resources, child_field, "requests", &spec->request);
-	if (!err)
-		err = want_resources(reader, resources, child_field, "limits", &spec->limit);
-	return err;
-}
-
-static int read_pod(struct state_reader *reader, const struct yaml_value *map, const char *field,
-		    struct state_pod *pod)
-{
-	int err = yaml_read_map(map, field, reader->error);
-
-	if (err)
-		return err;
-	pod->pod.spec = calloc(1, sizeof(*pod->pod.spec));
-	if (!pod->pod.spec || ledger_pod_own_sets(&pod->pod))
-		return -ENOMEM;
-	pod->pod.has_bubble = yaml_get(map, "bubble") != NULL;
-	err = read_names(reader, map, field, pod);
-	if (!err)
-		err = read_class(reader, map, field, pod->pod.spec);
-	if (!err)
-		err = read_totals(reader, map, field, pod);
-	if (!err && pod->pod.has_bubble)
-		err = want_set(reader, map, field, "bubble",
-			       ledger_pod_edit(&pod->pod, pod->pod.bubble));
-	if (!err)
-		err = read_baseline(reader, map, field, "bubble_baseline", pod->pod.bubble,
-				    ledger_pod_edit(&pod->pod, pod->pod.bubble_baseline));
-	if (!err)
-		err = want_set(reader, map, field, "held",
-			       ledger_pod_edit(&pod->pod, pod->pod.held));
-	if (!err)
-		err = read_containers(reader, map, field, pod);
-	if (!err)
-		pod->pod.qos = pod_qos(pod->pod.spec);
-	return err;
-}
-
-static int read_pods(struct state_reader *reader, const struct yaml_value *root)
-{
-	struct state *state = reader->state;
-	const struct yaml_value *list;
 	char field[FORMAT_FIELD_MAX];
-	int err = want(reader, root, "", "pods", &list);
+	const struct state_place resources = {place->reader, yaml_get(place->map, "resources"),
+					      format_member(field, place->field, "resources")};
 
-	if (!err)
-		err = yaml_read_list(list, "pods", reader->error);
-	if (err)
-		return err;
-	if (list->nr_children > STATE_MAX_PODS)
-		return yaml_refuse(list, "pods", reader->error, "more than %d pods",
-				   STATE_MAX_PODS);
+	want_resources(place, "overhead", &spec->overhead);
+	spec->request = spec->limit = RESOURCES_UNSET;
+	if (!resources.map)
+		return;
+	spec->has_pod_resources = true;
+	want_resources(&resources, "requests", &spec->request);
+	want_resources(&resources, "limits", &spec->limit);
+}
+
+static void read_pod(const struct state_place *place, struct state_pod *saved)
+{
+	struct state_reader *reader = place->reader;
+	struct ledger_pod *pod = &saved->pod;
+
+	reader->err = yaml_read_map(place->map, place->field, reader->error);
+	if (reader->err)
+		return;
+	pod->spec = calloc(1, sizeof(*pod->spec));
+	if (!pod->spec || ledger_pod_own_sets(pod)) {
+		reader->err = -ENOMEM;
+		return;
+	}
+	pod->has_bubble = yaml_get(place->map, "bubble");
+	read_names(place, pod);
+	read_class(place, pod->spec);
+	read_totals(place, pod->spec);
+	if (pod->has_bubble)
+		want_set(place, "bubble", ledger_pod_edit(pod, pod->bubble));
+	read_baseline(place, "bubble_baseline", pod->bubble,
+		      ledger_pod_edit(pod, pod->bubble_baseline));
+	want_set(place, "held", ledger_pod_edit(pod, pod->held));
+	read_containers(place, saved);
+	if (!reader->err)
+		pod->qos = pod_qos(pod->spec);
+}
+
+static void read_pods(const struct state_place *root)
+{
+	char list_field[FORMAT_FIELD_MAX], field[FORMAT_FIELD_MAX];
+	struct state_reader *reader = root->reader;
+	const struct yaml_value *list = want_list(root, "pods", list_field);
+	struct state *state = reader->state;
+
+	if (reader->err)
+		return;
+	if (list->nr_children > STATE_MAX_PODS) {
+		reader->err = yaml_refuse(list, list_field, reader->error, "more than %d pods",
+					  STATE_MAX_PODS);
+		return;
+	}
 	state->pods = calloc(list->nr_children + 1, sizeof(*state->pods));
 	if (!state->pods)
-		return -ENOMEM;
-	yaml_for_each(child, list)
+		reader->err = -ENOMEM;
+	yaml_for_each(child, state->pods ? list : NULL)
 	{
+		const struct state_place place = {reader, child, field};
 		struct state_pod *pod = &state->pods[state->nr_pods];
 
-		format_field(field, "pods[%u]", state->nr_pods);
+		if (reader->err)
+			return;
+		format_field(field, "%s[%u]", list_field, state->nr_pods);
 		/* Counted first: a pod read in part is given back too. */
 		state->nr_pods++;
-		err = read_pod(reader, child, field, pod);
-		if (err)
-			return err;
-		if (pod > state->pods && strcmp(pod[-1].pod.spec->uid, pod->pod.spec->uid) >= 0)
-			return yaml_refuse(child, field, reader->error,
-					   "uid '%s' is out of order or appears twice",
-					   pod->pod.spec->uid);
+		read_pod(&place, pod);
+		if (!reader->err && pod > state->pods &&
+		    strcmp(pod[-1].pod.spec->uid, pod->pod.spec->uid) >= 0)
+			reader->err = yaml_refuse(child, field, reader->error,
+						  "uid '%s' is out of order or appears twice",
+						  pod->pod.spec->uid);
 	}
-	return 0;
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static int read_machine(struct state_reader *reader, const struct yaml_value *root)
+static int read_content(struct state_reader *reader, const struct yaml_value *content)
 {
+	const struct state_place root = {reader, content, ""};
 	struct state *state = reader->state;
-	int err = want_text(reader, root, "", "boot_id", state->boot_id, sizeof(state->boot_id));
-
-	if (!err)
-		err = want_set(reader, root, "", "cpus", &state->cpus);
-	if (!err)
-		err = want_set(reader, root, "", "nodes", &reader->nodes);
-	if (!err && cpuset_count(&reader->nodes) > TOPOLOGY_MAX_NODES)
-		err = yaml_refuse(root, "nodes", reader->error, "more than %d NUMA nodes",
-				  TOPOLOGY_MAX_NODES);
-	if (!err)
-		err = want_set(reader, root, "", "reserved", &state->reserved);
-	if (!err)
-		err = want_set(reader, root, "", "shared_pool", &state->shared_pool);
-	return err;
-}
-
-static int read_content(struct state_reader *reader, const struct yaml_value *root)
-{
 	const struct yaml_value *policy;
-	int err = yaml_read_map(root, NULL, reader->error);
+	char field[FORMAT_FIELD_MAX];
 
-	if (!err)
-		err = read_machine(reader, root);
-	if (!err)
-		err = want(reader, root, "", "policy", &policy);
-	if (!err)
-		err = config_read_policy(policy, "policy", reader->error, &reader->state->policy);
-	if (!err)
-		err = want_set(reader, root, "", "excluded", &reader->state->policy.excluded);
-	return err ? err : read_pods(reader, root);
+	reader->err = yaml_read_map(content, NULL, reader->error);
+	want_text(&root, "boot_id", state->boot_id, sizeof(state->boot_id));
+	want_set(&root, "cpus", &state->cpus);
+	want_set(&root, "nodes", &reader->nodes);
+	if (!reader->err && cpuset_count(&reader->nodes) > TOPOLOGY_MAX_NODES)
+		reader->err = yaml_refuse(content, "nodes", reader->error,
+					  "more than %d NUMA nodes", TOPOLOGY_MAX_NODES);
+	want_set(&root, "reserved", &state->reserved);
+	want_set(&root, "shared_pool", &state->shared_pool);
+	policy = want(&root, "policy", field);
+	if (policy)
+		reader->err = config_read_policy(policy, field, reader->error, &state->policy);
+	want_set(&root, "excluded", &state->policy.excluded);
+	read_pods(&root);
+	return reader->err;
 }
 
 static int damaged(struct format_error *error, const char *cause)
