@@ -43,8 +43,9 @@ static void add(struct findings *findings, enum finding kind, const char *messag
 }
 
 /* Of a finding that exists another message is logged only if `logs_news`. */
-static void put(struct findings *findings, enum finding kind, bool logs_news, const char *remedy,
-		const char *format, va_list args)
+__attribute__((format(printf, 5, 0))) static void put(struct findings *findings, enum finding kind,
+						      bool logs_news, const char *remedy,
+						      const char *format, va_list args)
 {
 	struct finding_row *row = find_row(findings, kind);
 	char message[ROW_DETAIL_MAX];
