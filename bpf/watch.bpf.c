@@ -160,12 +160,16 @@ static __always_inline __u64 charged_id(const struct guard_config *config)
 
 /* --- drift ----------------------------------------------------------------------------------- */
 
-static __always_inline bool is_own_subgroup(const struct place *place,
+/*
+ * Does a container arrange its own cgroups? That is its business below its own one, and there for
+ * what the guard leaves to it: a systemd in a container enables controllers at each start.
+ */
+static __always_inline bool is_own_business(const struct place *place, __u64 class,
 					    const struct guard_config *config)
 {
 	struct place writer;
 
-	if (!place->border || place->id == place->border)
+	if (!place->border || (place->id == place->border && !(class & FILE_DELEGATED)))
 		return false;
 	find_place(cgroup_of(bpf_get_current_task_btf()), config, &writer);
 	return writer.border == place->border;
@@ -276,7 +280,8 @@ int BPF_PROG(drift_write, struct kernfs_open_file *of, char *buf, unsigned long 
 		return 0;
 	find_place(cgrp, config, &place);
 	if (!is_watched(&place, class, buf, nbytes) || place.self_test ||
-	    is_own_subgroup(&place, config) || is_for_agent(config) || is_unchanged(place.id, name))
+	    is_own_business(&place, class, config) || is_for_agent(config) ||
+	    is_unchanged(place.id, name))
 		return 0;
 	count_kind(EVENT_DRIFT);
 	event = begin_event(EVENT_DRIFT, charged_id(config), writer_id());
