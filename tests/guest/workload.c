@@ -95,8 +95,8 @@ static void *compute(void *data)
 	pthread_barrier_wait(&barrier);
 	for (int i = 1; i < 2000000; i++)
 		sum += 1.0 / i;
-	if (sched_getcpu() != (int)cpu)
-		fail("a thread left its CPU %u", cpu);
+	if (sched_getcpu() != (int)cpu || sum < 1)
+		fail("a thread left its CPU %u, or computed %f", cpu, sum);
 	pthread_barrier_wait(&barrier);
 	if (sched_setaffinity(0, sizeof(allowed), &allowed))
 		fail("free a thread again");
