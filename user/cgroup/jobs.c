@@ -408,7 +408,7 @@ static bool use_opened(struct groups *groups, const char *path, int *ret_result,
 /*
  * Looking up a name that is not in the dentry cache takes the lock of its directory, which may be
  * held, so a job does that. For cgroups that is each time: kernfs does not let names be looked up in
- * the cache alone (seen from Linux 6.1 to 6.18).
+ * the cache alone (seen on Linux 6.18).
  */
 int jobs_open(struct groups *groups, const char *path, int *ret_fd)
 {

@@ -217,14 +217,14 @@ static uint32_t add_watched(const struct controller *controller, struct managed_
 }
 
 /* Where a cgroup is in the policy. */
-struct policy_place {
+struct policy_row {
 	uint64_t cgroup_id;
 	uint32_t at;
 };
 
 static int by_cgroup(const void *left, const void *right)
 {
-	const struct policy_place *a = left, *b = right;
+	const struct policy_row *a = left, *b = right;
 
 	if (a->cgroup_id != b->cgroup_id)
 		return a->cgroup_id > b->cgroup_id ? 1 : -1;
@@ -237,18 +237,18 @@ static int by_cgroup(const void *left, const void *right)
  */
 static int drop_repeated(struct managed_group *managed, struct published *published, uint32_t *nr)
 {
-	struct policy_place *places cleanup_free = calloc(*nr + 1, sizeof(*places));
+	struct policy_row *rows cleanup_free = calloc(*nr + 1, sizeof(*rows));
 	uint32_t nr_kept = 0;
 
-	if (!places)
+	if (!rows)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < *nr; i++)
-		places[i] = (struct policy_place){managed[i].cgroup_id, i};
-	qsort(places, *nr, sizeof(*places), by_cgroup);
+		rows[i] = (struct policy_row){managed[i].cgroup_id, i};
+	qsort(rows, *nr, sizeof(*rows), by_cgroup);
 	for (uint32_t i = 1; i < *nr; i++)
-		if (places[i].cgroup_id == places[i - 1].cgroup_id) {
-			free(published[places[i].at].path);
-			published[places[i].at].path = NULL;
+		if (rows[i].cgroup_id == rows[i - 1].cgroup_id) {
+			free(published[rows[i].at].path);
+			published[rows[i].at].path = NULL;
 		}
 	for (uint32_t i = 0; i < *nr; i++) {
 		if (!published[i].path)
